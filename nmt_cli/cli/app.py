@@ -1,0 +1,41 @@
+"""All commands. A command module imports nothing heavy, so that `nmt --help` is instant."""
+
+from typing import Annotated
+
+import typer
+
+from nmt_cli import __version__
+from nmt_cli.cli import config, demo_data, preprocess
+from nmt_cli.cli.boundary import Boundary
+
+DATA, INFORMATION = "Data", "Information"
+
+app = typer.Typer(
+    name="nmt",
+    cls=Boundary,
+    help="Train, run and understand attention-based neural machine translation.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"nmt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Train, run and understand attention-based neural machine translation."""
+
+
+app.command("preprocess", rich_help_panel=DATA)(preprocess.preprocess)
+app.command("demo-data", rich_help_panel=DATA)(demo_data.demo_data)
+app.command("config", rich_help_panel=INFORMATION)(config.config)

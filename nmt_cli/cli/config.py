@@ -1,0 +1,48 @@
+"""`nmt config`: every setting, or the resolved result of a file and `--set`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nmt_cli.cli.console import results
+from nmt_cli.cli.options import PresetOption, SetOption, assignments
+
+if TYPE_CHECKING:
+    from nmt_cli.config import Resolved
+
+
+def config(
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="TOML file of settings.")] = None,
+    settings: SetOption = None,
+    preset: PresetOption = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="The reference as Markdown.")] = False,
+) -> None:
+    """Show every setting with its type, default and meaning; with FILE, --preset or --set, the resolved result.
+
+    The resolved result is TOML with the layer of each value as a comment, and can be used as a FILE again.
+    """
+    from nmt_cli.config import resolve
+    from nmt_cli.config.reference import reference_markdown, to_toml
+
+    if markdown:
+        typer.echo(reference_markdown(), nl=False)
+    elif file is None and not settings and not preset:
+        _show_reference()
+    else:
+        resolved: Resolved = resolve(file, assignments(settings, preset))
+        typer.echo(to_toml(resolved), nl=False)
+
+
+def _show_reference() -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from nmt_cli.config.reference import describe_settings
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("setting", "type", "default", "meaning"):
+        table.add_column(heading, style="bold" if heading == "setting" else "", no_wrap=heading == "setting")
+    for row in describe_settings():
+        table.add_row(row.name, Text(row.type), Text(row.default), Text(row.meaning))
+    results().print(table)

@@ -1,0 +1,115 @@
+"""What a person sees: messages on standard error, results on standard output."""
+
+import sys
+import time
+from enum import IntEnum
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+
+class Verbosity(IntEnum):
+    """How much is said on standard error."""
+
+    QUIET = 0  # warnings and errors
+    NORMAL = 1
+    VERBOSE = 2
+
+
+def results() -> Console:
+    """Where results go. Not a terminal: plain text, and lines are not folded to a terminal's width."""
+    plain = not sys.stdout.isatty()
+    return Console(file=sys.stdout, highlight=False, width=160 if plain else None, color_system=None if plain else "auto")
+
+
+def messages() -> Console:
+    """Where messages go. Colors only on a terminal, whatever FORCE_COLOR says."""
+    plain = not sys.stderr.isatty()
+    return Console(
+        file=sys.stderr, highlight=False, soft_wrap=True, color_system=None if plain else "auto", force_terminal=not plain
+    )
+
+
+def complain(message: str, *, hint: str | None = None) -> None:
+    """An error: one line that says what is wrong, and a hint that says what to do."""
+    _say("error", "bold red", message, hint)
+
+
+def warn(message: str, *, hint: str | None = None) -> None:
+    """A warning: something that usually goes wrong seems to be going wrong."""
+    _say("warning", "bold yellow", message, hint)
+
+
+def _say(label: str, style: str, message: str, hint: str | None) -> None:
+    console = messages()
+    console.print(Text.assemble((f"{label}: ", style), " ".join(message.split("\n"))))
+    if hint:
+        console.print(Text.assemble(("hint: ", "bold"), " ".join(hint.split("\n"))))
+
+
+class StageProgress:
+    """Progress through named stages: a bar on a terminal, else a plain line now and then."""
+
+    EVERY = 10.0  # seconds between two plain lines of a stage
+
+    def __init__(self, verbosity: Verbosity) -> None:
+        self._console = messages()
+        self._quiet = verbosity is Verbosity.QUIET
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._stage = ""
+        self._done = 0
+        self._started = self._said = time.monotonic()
+        if sys.stderr.isatty() and not self._quiet:
+            # redirect_stdout would send results to standard error.
+            self._bar = Progress(
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                console=self._console,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+
+    def __enter__(self) -> Self:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._finish_stage()
+        if self._bar:
+            self._bar.stop()
+
+    def update(self, stage: str, done: int, total: int | None) -> None:
+        """So many are done in this stage."""
+        if stage != self._stage:
+            self._finish_stage()
+            self._stage, self._started = stage, time.monotonic()
+            self._said = self._started
+            if self._bar:
+                self._task = self._bar.add_task(stage, total=total)
+        self._done = done
+        if self._bar and self._task is not None:
+            self._bar.update(self._task, completed=done, total=total)
+        elif not self._quiet and time.monotonic() - self._said >= self.EVERY:
+            self._said = time.monotonic()
+            self._console.print(f"{stage}: {done:,}" + (f" of {total:,}" if total else ""))
+
+    def _finish_stage(self) -> None:
+        if not self._stage:
+            return
+        if self._bar and self._task is not None:
+            self._bar.update(self._task, total=max(self._done, 1), completed=max(self._done, 1))
+        elif not self._quiet:
+            amount = f"{self._done:,} in " if self._done else ""
+            self._console.print(f"{self._stage}: {amount}{time.monotonic() - self._started:.1f} s")
+        self._stage, self._task = "", None

@@ -1,0 +1,32 @@
+"""`nmt demo-data`: the embedded corpus as text files."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nmt_cli.cli.console import Verbosity, messages
+from nmt_cli.cli.options import OUTPUT, QuietOption, VerboseOption, verbosity
+
+
+def demo_data(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory to write.", rich_help_panel=OUTPUT)],
+    size: Annotated[int, typer.Option("--size", metavar="N", help="Number of training pairs.")] = 30_000,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Another seed gives other sentences.")] = 1,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace files of the same names.", rich_help_panel=OUTPUT)
+    ] = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Write an English–German corpus made by a grammar: train, valid and test, each as .en and .de.
+
+    The three sets share no sentence, and every test sentence combines known words in a way that training never shows.
+    """
+    from nmt_cli.demo import write
+
+    level = verbosity(quiet=quiet, verbose=verbose)
+    corpus = write(out, size, seed=seed, overwrite=overwrite)
+    if level > Verbosity.QUIET:
+        counts = f"{len(corpus.train):,} training, {len(corpus.valid):,} validation and {len(corpus.test):,} test pairs"
+        messages().print(f"{out}: {counts}")

@@ -1,0 +1,127 @@
+"""`nmt preprocess`: from any parallel corpus to training data."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nmt_cli.cli.console import StageProgress, Verbosity, messages, results, warn
+from nmt_cli.cli.options import (
+    OUTPUT,
+    ConfigOption,
+    OverwriteOption,
+    QuietOption,
+    SetOption,
+    VerboseOption,
+    assignments,
+    verbosity,
+)
+
+if TYPE_CHECKING:
+    from nmt_cli.preprocess import DataCard, Report
+
+CORPORA = "Corpora"
+_SPEC = "SPEC"
+
+
+def preprocess(
+    source_lang: Annotated[
+        str, typer.Option("--source-lang", "-s", metavar="LANG", help="Source language, such as de.", rich_help_panel=CORPORA)
+    ],
+    target_lang: Annotated[
+        str, typer.Option("--target-lang", "-t", metavar="LANG", help="Target language, such as en.", rich_help_panel=CORPORA)
+    ],
+    train: Annotated[
+        list[str], typer.Option("--train", metavar=_SPEC, help="Training corpus; repeatable.", rich_help_panel=CORPORA)
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Directory to write.", rich_help_panel=OUTPUT)],
+    valid: Annotated[
+        list[str] | None,
+        typer.Option("--valid", metavar=_SPEC, help="Validation corpus; held out from train if absent.", rich_help_panel=CORPORA),
+    ] = None,
+    test: Annotated[
+        list[str] | None,
+        typer.Option("--test", metavar=_SPEC, help="Test corpus; held out from train if absent.", rich_help_panel=CORPORA),
+    ] = None,
+    vocabulary: Annotated[
+        Path | None,
+        typer.Option("--vocabulary", metavar="DIR", help="Use the sentencepiece models of this directory.", rich_help_panel=CORPORA),
+    ] = None,
+    keep_all: Annotated[
+        bool,
+        typer.Option("--keep-all", help="Switch all filters off (a later --set can switch one on).", rich_help_panel=CORPORA),
+    ] = False,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+    dropped: Annotated[
+        Path | None,
+        typer.Option("--dropped", metavar="FILE", help="List every dropped pair with its line and reason.", rich_help_panel=OUTPUT),
+    ] = None,
+    overwrite: OverwriteOption = False,
+    workers: Annotated[
+        int, typer.Option("--workers", metavar="N", min=1, help="Processes to use; the result is the same.", show_default="all cores")
+    ] = os.cpu_count() or 1,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Clean and tokenize a parallel corpus into a directory that `nmt train` takes.
+
+    SPEC is a prefix ([cyan]data/train[/] finds data/train.de and data/train.en, also .gz .xz .bz2 .zst), two files
+    ([cyan]a.de,a.en[/]), [cyan]x.tsv[/] or [cyan]x.tsv#1,3[/], [cyan]x.jsonl[/] or [cyan]x.jsonl#from,to[/],
+    [cyan]hf:ID:CONFIG:SPLIT[/] from the Hugging Face hub, or [cyan]-[/] (TSV on standard input). Append
+    [cyan]@weight=2[/] to see a corpus twice an epoch; for the hub also @revision=, @data_files=, @streaming=true.
+    """
+    from nmt_cli.config import FILTERS, resolve
+    from nmt_cli.preprocess import Request
+    from nmt_cli.preprocess import preprocess as run
+
+    level = verbosity(quiet=quiet, verbose=verbose)
+    switched_off = [f"data.{name}=false" for name in FILTERS] if keep_all else []
+    request = Request(
+        source_lang=source_lang,
+        target_lang=target_lang,
+        train=train,
+        valid=valid or (),
+        test=test or (),
+        out=out,
+        settings=resolve(config, switched_off + assignments(settings)),
+        vocabulary=vocabulary,
+        dropped=dropped,
+        workers=workers,
+        overwrite=overwrite,
+    )
+    with StageProgress(level) as progress:
+        card = run(request, _Reporter(progress))
+    if level > Verbosity.QUIET:
+        _show(card)
+        messages().print(f"wrote {out} (data card: {out / 'data-card.md'})")
+
+
+class _Reporter:
+    """Shows the reports of the library."""
+
+    def __init__(self, progress: StageProgress) -> None:
+        self._progress = progress
+
+    def __call__(self, report: "Report") -> None:
+        from nmt_cli.preprocess import Progress
+
+        if isinstance(report, Progress):
+            self._progress.update(report.stage, report.done, report.total)
+        else:
+            warn(report.message, hint=report.hint)
+
+
+def _show(card: "DataCard") -> None:
+    from rich.table import Table
+
+    console = results()
+    for title, headings, rows in card.tables():
+        table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+        for index, heading in enumerate(headings):
+            table.add_column(heading, justify="left" if index == 0 else "right", overflow="fold")
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+        console.print()

@@ -1,0 +1,27 @@
+"""One schema for all settings, and the layers they come from."""
+
+from nmt_cli.config.data import FILTERS, DataConfig
+from nmt_cli.config.layers import Resolved, load_resolved, resolve, sections, setting_names
+from nmt_cli.config.model import ModelConfig
+from nmt_cli.config.presets import PRESETS, Preset
+from nmt_cli.config.schema import Config
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.config.train import TrainConfig
+from nmt_cli.config.vocabulary import VocabularyConfig
+
+__all__ = [
+    "FILTERS",
+    "PRESETS",
+    "Config",
+    "DataConfig",
+    "ModelConfig",
+    "Preset",
+    "Resolved",
+    "SearchConfig",
+    "TrainConfig",
+    "VocabularyConfig",
+    "load_resolved",
+    "resolve",
+    "sections",
+    "setting_names",
+]

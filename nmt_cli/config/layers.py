@@ -1,0 +1,147 @@
+"""Layers of settings: defaults < preset < file < `--set`, each value remembering the layer it came from."""
+
+import difflib
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from nmt_cli.config.presets import PRESETS
+from nmt_cli.config.schema import Config
+from nmt_cli.config.section import Section
+from nmt_cli.errors import ConfigError
+
+Flat = dict[str, Any]  # "section.key" → value
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A checked configuration and, for every setting, the layer that decided it."""
+
+    config: Config
+    provenance: Mapping[str, str]  # "section.key" → "default", "preset luong2015", "file x.toml" or "--set"
+
+    def to_json(self) -> str:
+        """The resolved copy that travels with every result."""
+        content = {"settings": self.config.model_dump(mode="json"), "provenance": dict(self.provenance)}
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def resolve(file: Path | None = None, assignments: Sequence[str] = ()) -> Resolved:
+    """Merge all layers and check the result; every error found is reported in one ConfigError.
+
+    `assignments` are the texts given with `--set`, such as `train.seed=2`.
+    """
+    errors: list[str] = []
+    layers: list[tuple[str, Flat]] = []
+    if file is not None:
+        layers.append((f"file {file}", _flatten(_read_toml(file), f"{file}: ", errors)))
+    if assignments:
+        layers.append(("--set", _parse_assignments(assignments, errors)))
+
+    name = next((flat["model.preset"] for _, flat in reversed(layers) if "model.preset" in flat), None)
+    if isinstance(name, str) and name in PRESETS:
+        layers.insert(0, (f"preset {name}", {f"model.{key}": value for key, value in PRESETS[name].settings.items()}))
+
+    merged: dict[str, dict[str, Any]] = {}
+    provenance: dict[str, str] = {}
+    for origin, flat in layers:
+        for key, value in flat.items():
+            section, field = key.split(".", 1)
+            merged.setdefault(section, {})[field] = value
+            provenance[key] = origin
+    try:
+        config = Config.model_validate(merged)
+    except ValidationError as error:
+        errors.extend(_explain(error, provenance))
+    if errors:
+        raise ConfigError("; ".join(errors), hint="`nmt config` lists every setting with its type and default")
+    return Resolved(config, {key: provenance.get(key, "default") for key in setting_names()})
+
+
+def load_resolved(path: Path) -> Resolved:
+    """Read back what `Resolved.to_json` wrote."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    return Resolved(Config.model_validate(content["settings"]), content["provenance"])
+
+
+def setting_names() -> list[str]:
+    """Every setting there is, as `section.key`, in the order of the schema."""
+    return [f"{section}.{key}" for section, model in sections() for key in model.model_fields]
+
+
+def sections() -> Iterator[tuple[str, type[Section]]]:
+    """The sections of the schema by name."""
+    for name, field in Config.model_fields.items():
+        assert isinstance(field.annotation, type)
+        assert issubclass(field.annotation, Section)
+        yield name, field.annotation
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read {path}: {error.strerror}", hint="give the path of a TOML file with [section] tables"
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{path} is not valid TOML: {error}", hint='write settings as key = value under [section]; text needs "quotes"'
+        ) from error
+
+
+def _flatten(content: Mapping[str, Any], where: str, errors: list[str]) -> Flat:
+    flat: Flat = {}
+    for section, values in content.items():
+        if isinstance(values, dict):
+            flat.update((f"{section}.{key}", value) for key, value in values.items())
+        else:
+            errors.append(f"{where}{section} stands outside of a [section]")
+    return {key: value for key, value in flat.items() if _known(key, where, errors)}
+
+
+def _parse_assignments(assignments: Sequence[str], errors: list[str]) -> Flat:
+    flat: Flat = {}
+    for text in assignments:
+        key, equals, value = text.partition("=")
+        key = key.strip()
+        if not equals:
+            errors.append(f"--set {text}: expected section.key=value")
+        elif _known(key, "--set ", errors):
+            flat[key] = _parse_value(value.strip())
+    return flat
+
+
+def _parse_value(text: str) -> Any:
+    """TOML's reading of a value (numbers, true, "text", [lists]); anything else is plain text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _known(key: str, where: str, errors: list[str]) -> bool:
+    known = setting_names()
+    if key in known:
+        return True
+    # A key without its section, or in the wrong one, is meant as often as a misspelt one.
+    suffix = [name for name in known if name.rpartition(".")[2] == key.rpartition(".")[2]]
+    near = suffix or difflib.get_close_matches(key, known, n=1, cutoff=0.0)
+    errors.append(f"{where}{key} is not a setting (nearest: {near[0]})")
+    return False
+
+
+def _explain(error: ValidationError, provenance: Mapping[str, str]) -> Iterator[str]:
+    for detail in error.errors(include_url=False):
+        key = ".".join(str(part) for part in detail["loc"][:2])
+        message = detail["msg"].removeprefix("Value error, ")
+        origin = provenance.get(key)
+        if "." not in key:  # a contradiction between settings; its message names them
+            yield message
+        else:
+            yield f"{key} = {detail['input']!r} ({origin}): {message[0].lower()}{message[1:]}"

@@ -1,0 +1,50 @@
+"""Every error a user can meet. The message says what is wrong, the hint says what to do.
+
+    NmtError                 something failed                          exit code 1
+    ├── CorpusError          the text cannot be read or does not align
+    ├── VocabularyError      sentencepiece cannot build or load the vocabulary
+    ├── StoreError           a data directory is missing, incomplete or of another version
+    ├── OutputError          a result cannot be written
+    └── UsageError           the request itself is impossible          exit code 2
+        └── ConfigError      one or more settings are wrong
+
+`assert` is for our own mistakes; what a user can cause is raised as one of these. The command line turns
+them into one line, a hint and the exit code at a single boundary (`nmt_cli.cli.boundary`).
+"""
+
+
+class NmtError(Exception):
+    """An error for the user: what is wrong, and what to do about it."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class CorpusError(NmtError):
+    """The text cannot be read, or its two sides do not align."""
+
+
+class VocabularyError(NmtError):
+    """sentencepiece cannot build or load the vocabulary."""
+
+
+class StoreError(NmtError):
+    """A data directory is missing, incomplete, changed or of another version."""
+
+
+class OutputError(NmtError):
+    """A result cannot be written."""
+
+
+class UsageError(NmtError):
+    """The request itself is impossible; nothing was tried."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """One or more settings are wrong; all of them are named."""

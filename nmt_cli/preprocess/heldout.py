@@ -1,0 +1,67 @@
+"""Validation and test sets: every line is kept as it was given."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from nmt_cli.corpus import Inspector, Spec, read_pairs
+from nmt_cli.corpus.duplicates import Fingerprints, fingerprints, pair_fingerprints
+from nmt_cli.corpus.normalization import Normalization
+from nmt_cli.errors import CorpusError
+from nmt_cli.preprocess.encoding import Encoder
+from nmt_cli.preprocess.spool import Page
+from nmt_cli.preprocess.statistics import SplitStatistics
+from nmt_cli.store import SplitWriter
+
+_PAGE = 8192
+
+
+@dataclass
+class HeldOutSet:
+    """Pairs that are never trained on."""
+
+    name: str  # "valid" or "test"
+    origin: str  # where the pairs came from, for the data card
+    source: list[str] = field(default_factory=list)
+    target: list[str] = field(default_factory=list)
+
+    def fingerprints(self, normalization: Normalization) -> Fingerprints:
+        """Of its pairs, as training text would be normalized."""
+        source, target = ([normalization(text) for text in side] for side in (self.source, self.target))
+        return pair_fingerprints(fingerprints(source), fingerprints(target))
+
+    def write(self, directory: Path, encoder: Encoder, languages: tuple[str, str]) -> SplitStatistics:
+        """Write the token ids, and the raw text of both sides for references."""
+        statistics = SplitStatistics()
+        sizes = len(encoder.vocabularies.source), len(encoder.vocabularies.target)
+        with SplitWriter(directory / f"{self.name}.arrow", *sizes) as writer:
+            for first in range(0, len(self.source), _PAGE):
+                source, target = self.source[first : first + _PAGE], self.target[first : first + _PAGE]
+                lines = np.arange(first + 1, first + 1 + len(source), dtype=np.int64)
+                encoded = encoder(Page(first, np.zeros(len(source), dtype=np.uint16), lines, source, target))
+                writer.write(encoded.page.source, encoded.page.target, encoded.source_ids, encoded.target_ids)
+                statistics.add(encoded.statistics)
+        for language, texts in zip(languages, (self.source, self.target), strict=True):
+            with (directory / f"{self.name}.{language}").open("w", encoding="utf-8", newline="\n") as file:
+                file.writelines(f"{text}\n" for text in texts)
+        return statistics
+
+
+def read_heldout(name: str, specs: Sequence[Spec], inspector: Callable[[Spec], Inspector]) -> HeldOutSet:
+    """Read all corpora of a validation or test set; a line that is no pair is an error, not a loss."""
+    whole = HeldOutSet(name, " + ".join(spec.text for spec in specs))
+    for spec in specs:
+        inspect = inspector(spec)
+        for block in read_pairs(spec):
+            inspect.observe(block)
+            malformed = next((row for row, damage in block.damage.items() if damage == "malformed"), None)
+            if malformed is not None:
+                raise CorpusError(
+                    f"{spec.text}: line {block.first + malformed} is not a pair: {block.source[malformed][:60]!r}",
+                    hint=f"the {name} set keeps every line, so each must be a pair; mend or remove that line",
+                )
+            whole.source += block.source
+            whole.target += block.target
+    return whole

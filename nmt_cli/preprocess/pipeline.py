@@ -1,0 +1,203 @@
+"""From parallel text to a data directory: read, clean, compare, build the vocabulary, encode, describe.
+
+Training text passes through this process block by block and lies on disk in between, so memory does not grow
+with the corpus. Whatever depends on chance depends on `data.seed` only, and results come back in order, so the
+same input gives the same bytes whatever the number of workers.
+"""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from nmt_cli.corpus import CorpusWarning, Inspector, Spec, compare_sets, parse_spec
+from nmt_cli.corpus.cleaning import Cleaner
+from nmt_cli.corpus.duplicates import Fingerprints
+from nmt_cli.corpus.normalization import Normalization, read_replacements
+from nmt_cli.errors import CorpusError, UsageError
+from nmt_cli.output import new_directory, new_file
+from nmt_cli.preprocess.card import DataCard, write_card
+from nmt_cli.preprocess.encoding import Encoder
+from nmt_cli.preprocess.heldout import HeldOutSet, read_heldout
+from nmt_cli.preprocess.parallel import ordered_map
+from nmt_cli.preprocess.request import Progress, Reporter, Request
+from nmt_cli.preprocess.statistics import SplitStatistics
+from nmt_cli.preprocess.tally import Tally
+from nmt_cli.preprocess.training_text import TrainingText
+from nmt_cli.store import CorpusRange, SplitWriter, finish_directory
+from nmt_cli.vocabulary import Vocabularies
+
+HELD_OUT = ("valid", "test")
+
+
+def preprocess(request: Request, report: Reporter) -> DataCard:
+    """Write the data directory `request.out` and return its data card."""
+    if not request.train:
+        raise UsageError("there is no training corpus", hint="name at least one with --train SPEC")
+    specs = {name: _parse(request, getattr(request, name)) for name in ("train", *HELD_OUT)}
+    vocabularies = Vocabularies.load(request.vocabulary) if request.vocabulary else None
+    with new_directory(request.out, overwrite=request.overwrite) as directory, _tally(request) as tally:
+        return _Run(request, report, directory, tally).execute(specs, vocabularies)
+
+
+def _parse(request: Request, texts: Sequence[str]) -> list[Spec]:
+    return [parse_spec(text, source_lang=request.source_lang, target_lang=request.target_lang) for text in texts]
+
+
+@contextmanager
+def _tally(request: Request) -> Iterator[Tally]:
+    names = list(request.train)
+    if request.dropped is None:
+        yield Tally(names)
+        return
+    with new_file(request.dropped) as path, path.open("w", encoding="utf-8", newline="\n") as log:
+        yield Tally(names, log)
+
+
+class _Run:
+    """One execution: what all stages share."""
+
+    def __init__(self, request: Request, report: Reporter, directory: Path, tally: Tally) -> None:
+        self.request = request
+        self.report = report
+        self.directory = directory
+        self.tally = tally
+        self.config = request.settings.config
+        table = self.config.data.normalization
+        replacements = read_replacements(table) if table else ()
+        self.normalization = Normalization(self.config.data.lowercase, replacements)
+        self.inspectors: dict[str, list[Inspector]] = {}
+
+    def execute(self, specs: dict[str, list[Spec]], vocabularies: Vocabularies | None) -> DataCard:
+        """All stages in order."""
+        scratch = self.directory / "scratch"
+        scratch.mkdir()
+        heldout = [
+            read_heldout(name, specs[name], lambda spec, name=name: self._inspector(name, spec))
+            for name in HELD_OUT
+            if specs[name]
+        ]
+        text = self._read_train(specs["train"], scratch)
+        warnings = self._warn(heldout)
+        heldout = self._separate(text, heldout)
+        if vocabularies is None:
+            vocabularies = self._train_vocabularies(text)
+        vocabularies.save(self.directory)
+        corpora, statistics = self._write_train(specs["train"], text, vocabularies)
+        pairs_read = text.pairs_read
+        del text  # closes the mapped file
+        shutil.rmtree(scratch)
+
+        splits = {"train": statistics}
+        encoder = Encoder(vocabularies, self.normalization)
+        languages = (self.request.source_lang, self.request.target_lang)
+        for split in heldout:
+            splits[split.name] = split.write(self.directory, encoder, languages)
+        card = DataCard(
+            request=self.request,
+            pairs_read=pairs_read,
+            corpora=corpora,
+            origins={split.name: split.origin for split in heldout},
+            splits=splits,
+            tally=self.tally,
+            warnings=warnings,
+            vocabularies=vocabularies,
+        )
+        self._finish(card)
+        return card
+
+    def _inspector(self, split: str, spec: Spec) -> Inspector:
+        languages = {"source_lang": self.request.source_lang, "target_lang": self.request.target_lang}
+        inspector = Inspector(spec.text, **languages)
+        self.inspectors.setdefault(split, []).append(inspector)
+        return inspector
+
+    def _read_train(self, specs: list[Spec], scratch: Path) -> TrainingText:
+        text = TrainingText(scratch, len(specs))
+        text.fill(
+            specs,
+            Cleaner(self.config.data, self.normalization),
+            lambda spec: self._inspector("train", spec),
+            self.tally,
+            workers=self.request.workers,
+            progress=lambda done: self.report(Progress("reading and cleaning", done)),
+        )
+        return text
+
+    def _warn(self, heldout: list[HeldOutSet]) -> list[CorpusWarning]:
+        warnings = [warning for group in self.inspectors.values() for each in group for warning in each.warnings()]
+        warnings += compare_sets(self.inspectors)
+        for warning in warnings:
+            self.report(warning)
+        return warnings
+
+    def _separate(self, text: TrainingText, heldout: list[HeldOutSet]) -> list[HeldOutSet]:
+        """Take duplicates and held-out pairs out of train; hold out the sets that were not given."""
+        data = self.config.data
+        known: list[Fingerprints] = [split.fingerprints(self.normalization) for split in heldout]
+        text.mark_known(data, np.concatenate(known) if known else np.empty(0, dtype=np.uint64))
+        missing = [name for name in HELD_OUT if name not in {split.name for split in heldout}]
+        heldout = heldout + text.hold_out(data, missing)
+        self.tally.add(text.dropped())
+        if not text.count_living():
+            raise self._nothing_left(text)
+        return sorted(heldout, key=lambda split: HELD_OUT.index(split.name))
+
+    def _train_vocabularies(self, text: TrainingText) -> Vocabularies:
+        settings = self.config.vocabulary
+        living = text.count_living()
+        share = settings.sample / living
+        self.report(Progress("building the vocabulary", 0))
+
+        def lines(sides: tuple[str, ...]) -> Iterator[str]:
+            chance = np.random.default_rng(self.config.data.seed)
+            for page in text.living():
+                drawn = np.flatnonzero(chance.random(len(page.source)) < share)
+                for side in sides:
+                    texts = getattr(page, side)
+                    yield from (self.normalization(texts[row]) for row in drawn)
+
+        return Vocabularies.train(lines, settings)
+
+    def _write_train(
+        self, specs: list[Spec], text: TrainingText, vocabularies: Vocabularies
+    ) -> tuple[list[CorpusRange], SplitStatistics]:
+        encoder = Encoder(vocabularies, self.normalization, self.config.data)
+        statistics = SplitStatistics()
+        kept = np.zeros(len(specs), dtype=np.int64)
+        done, total = 0, text.count_living()
+        with SplitWriter(self.directory / "train.arrow", len(vocabularies.source), len(vocabularies.target)) as writer:
+            for encoded in ordered_map(encoder, text.living(), workers=self.request.workers):
+                page = encoded.page
+                writer.write(page.source, page.target, encoded.source_ids, encoded.target_ids)
+                statistics.add(encoded.statistics)
+                self.tally.add(encoded.dropped)
+                kept += np.bincount(page.corpus, minlength=len(specs))
+                done += len(page.source) + len(encoded.dropped)
+                self.report(Progress("encoding", done, total))
+        if not statistics.pairs:
+            raise self._nothing_left(text)
+        ends = np.cumsum(kept)
+        ranges = zip(specs, ends - kept, ends, strict=True)
+        return [CorpusRange(spec.text, int(a), int(b), spec.weight) for spec, a, b in ranges], statistics
+
+    def _nothing_left(self, text: TrainingText) -> CorpusError:
+        return CorpusError(
+            f"no training pair is left of {sum(text.pairs_read)}: {self.tally.summary()}",
+            hint="see every dropped pair with --dropped FILE; --keep-all switches the filters off",
+        )
+
+    def _finish(self, card: DataCard) -> None:
+        table = self.config.data.normalization
+        if table is not None:
+            shutil.copyfile(table, self.directory / "normalization.tsv")
+        (self.directory / "config.json").write_text(self.request.settings.to_json(), encoding="utf-8")
+        write_card(card, self.directory)
+        finish_directory(
+            self.directory,
+            source_lang=self.request.source_lang,
+            target_lang=self.request.target_lang,
+            corpora=card.corpora,
+        )

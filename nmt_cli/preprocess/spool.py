@@ -1,0 +1,64 @@
+"""Cleaned training text on its way to the vocabulary and the store, kept on disk."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+_SCHEMA = pa.schema([("corpus", pa.uint16()), ("line", pa.int64()), ("source", pa.string()), ("target", pa.string())])
+
+
+class Page(NamedTuple):
+    """Consecutive rows of the spool."""
+
+    first: int  # row number of the first
+    corpus: NDArray[np.uint16]
+    line: NDArray[np.int64]
+    source: list[str]
+    target: list[str]
+
+    def take(self, mask: NDArray[np.bool_]) -> "Page":
+        """Only the rows that the mask names."""
+        rows = np.flatnonzero(mask)
+        if len(rows) == len(mask):
+            return self
+        return Page(
+            self.first,
+            self.corpus[rows],
+            self.line[rows],
+            [self.source[row] for row in rows],
+            [self.target[row] for row in rows],
+        )
+
+
+class Spool:
+    """Pairs with the corpus and line they came from: written once, then read in order as often as needed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows = 0
+        self._writer = pa.ipc.new_stream(pa.OSFile(str(path), "wb"), _SCHEMA)
+
+    def append(self, corpus: int, lines: list[int], source: list[str], target: list[str]) -> None:
+        """Add the pairs of a block."""
+        if lines:
+            columns = [np.full(len(lines), corpus, dtype=np.uint16), np.array(lines, dtype=np.int64), source, target]
+            arrays = [pa.array(column, type=field.type) for column, field in zip(columns, _SCHEMA, strict=True)]
+            self._writer.write_batch(pa.record_batch(arrays, schema=_SCHEMA))
+            self.rows += len(lines)
+
+    def finish(self) -> None:
+        """No more pairs will come."""
+        self._writer.close()
+
+    def pages(self) -> Iterator[Page]:
+        """All rows in order. Read through a buffer, not mapped, so that memory stays flat."""
+        first = 0
+        with pa.OSFile(str(self.path)) as file, pa.ipc.open_stream(file) as reader:
+            for batch in reader:
+                corpus, line = (batch.column(name).to_numpy() for name in ("corpus", "line"))
+                yield Page(first, corpus, line, batch.column("source").to_pylist(), batch.column("target").to_pylist())
+                first += batch.num_rows

@@ -1,0 +1,119 @@
+"""Training text between reading and encoding: cleaned pairs on disk, and which of them stay."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmt_cli.config import DataConfig
+from nmt_cli.corpus import Block, Inspector, Spec, read_pairs
+from nmt_cli.corpus.cleaning import Cleaner, Dropped
+from nmt_cli.corpus.duplicates import FingerprintFile, Fingerprints, repeated_rows
+from nmt_cli.corpus.holdout import choose, rows_sharing
+from nmt_cli.preprocess.heldout import HeldOutSet
+from nmt_cli.preprocess.parallel import ordered_map
+from nmt_cli.preprocess.spool import Page, Spool
+from nmt_cli.preprocess.tally import Tally
+
+# What became of a row; the names are the reasons of the data card.
+_ALIVE, _IN_HELDOUT, _DUPLICATE, _SHARES_HELDOUT, _HELD_OUT = range(5)
+_REASONS = {_IN_HELDOUT: "in_heldout", _DUPLICATE: "duplicate", _SHARES_HELDOUT: "shares_heldout"}
+
+
+class TrainingText:
+    """The pairs that passed the text filters, with a mark for each that a later stage took out."""
+
+    def __init__(self, scratch: Path, corpora: int) -> None:
+        self._spool = Spool(scratch / "text.arrow")
+        self._fingerprints = FingerprintFile(scratch / "fingerprints")
+        self._marks_path = scratch / "marks"
+        self.pairs_read = [0] * corpora
+
+    def fill(
+        self,
+        specs: Sequence[Spec],
+        cleaner: Cleaner,
+        inspector: Callable[[Spec], Inspector],
+        tally: Tally,
+        *,
+        workers: int,
+        progress: Callable[[int], None],
+    ) -> None:
+        """Read and clean all corpora."""
+
+        def blocks() -> Iterator[tuple[int, Block]]:
+            for number, spec in enumerate(specs):
+                inspect = inspector(spec)
+                for block in read_pairs(spec):
+                    inspect.observe(block)
+                    self.pairs_read[number] += len(block.source)
+                    yield number, block
+
+        done = 0
+        for cleaned in ordered_map(cleaner, blocks(), workers=workers):
+            self._spool.append(cleaned.corpus, cleaned.lines, cleaned.source, cleaned.target)
+            self._fingerprints.append(cleaned.source_fingerprints, cleaned.target_fingerprints)
+            tally.add(cleaned.dropped)
+            done += len(cleaned.lines) + len(cleaned.dropped)
+            progress(done)
+        self._spool.finish()
+        self._fingerprints.finish()
+        # One byte a pair, on disk and mapped, so that it does not count against memory.
+        self._marks_path.write_bytes(bytes(max(1, self._spool.rows)))
+        self._marks: NDArray[np.uint8] = np.memmap(self._marks_path, dtype=np.uint8, mode="r+")
+
+    def mark_known(self, config: DataConfig, heldout: Fingerprints) -> None:
+        """Mark pairs that stand in a held-out set, and pairs that stood in an earlier row."""
+        if config.in_heldout and len(heldout):
+            for first, columns in self._fingerprints.blocks():
+                self._mark(first + np.flatnonzero(np.isin(columns[:, 0], heldout)), _IN_HELDOUT)
+        if config.duplicate:
+            for rows in repeated_rows(self._fingerprints):
+                self._mark(rows, _DUPLICATE)
+
+    def hold_out(self, config: DataConfig, missing: Sequence[str]) -> list[HeldOutSet]:
+        """Draw the sets named in `missing` from the living rows, and mark the rows that share a sentence with them."""
+        sizes = {name: getattr(config, f"{name}_size") if name in missing else 0 for name in ("valid", "test")}
+        alive = np.asarray(self._marks[: self._spool.rows] == _ALIVE)
+        chosen = choose(self._fingerprints, alive, **sizes, seed=config.seed)
+        for rows in rows_sharing(self._fingerprints, chosen.sentences):
+            self._mark(rows, _SHARES_HELDOUT)
+        rows_of = {"valid": chosen.valid, "test": chosen.test}
+        for name in missing:
+            self._marks[rows_of[name]] = _HELD_OUT
+        return [self._extract(name, rows_of[name]) for name in missing if len(rows_of[name])]
+
+    def living(self) -> Iterator[Page]:
+        """The pairs that stay, page by page."""
+        for page in self._spool.pages():
+            yield page.take(self._marks_of(page) == _ALIVE)
+
+    def dropped(self) -> Iterator[Dropped]:
+        """The pairs that were marked, with the reason."""
+        for page in self._spool.pages():
+            marks = self._marks_of(page)
+            for row in np.flatnonzero((marks != _ALIVE) & (marks != _HELD_OUT)):
+                reason = _REASONS[int(marks[row])]
+                yield Dropped(
+                    int(page.corpus[row]), int(page.line[row]), reason, page.source[row], page.target[row]
+                )
+
+    def count_living(self) -> int:
+        """How many pairs stay."""
+        return int((self._marks[: self._spool.rows] == _ALIVE).sum())
+
+    def _mark(self, rows: NDArray[np.int64], mark: int) -> None:
+        """The first mark of a row stays."""
+        self._marks[rows[self._marks[rows] == _ALIVE]] = mark
+
+    def _marks_of(self, page: Page) -> NDArray[np.uint8]:
+        return np.asarray(self._marks[page.first : page.first + len(page.source)])
+
+    def _extract(self, name: str, rows: NDArray[np.int64]) -> HeldOutSet:
+        whole = HeldOutSet(name, "held out from train")
+        for page in self._spool.pages():
+            own = rows[(rows >= page.first) & (rows < page.first + len(page.source))] - page.first
+            whole.source += [page.source[row] for row in own]
+            whole.target += [page.target[row] for row in own]
+        return whole

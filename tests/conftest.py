@@ -1,0 +1,17 @@
+"""What all tests share: the real corpora, where they are."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def corpora() -> Path:
+    """The folder of real corpora, named by NMT_TEST_DATA."""
+    folder = Path(os.environ.get("NMT_TEST_DATA", REPOSITORY.parent / "shared" / "data"))
+    if not (folder / "COUNTS.tsv").exists():
+        pytest.skip(f"the real corpora are not at {folder}; name their folder with NMT_TEST_DATA")
+    return folder
