@@ -5,6 +5,7 @@
     ├── VocabularyError      sentencepiece cannot build or load the vocabulary
     ├── StoreError           a data directory is missing, incomplete or of another version
     ├── OutputError          a result cannot be written
+    ├── TrainingError        training cannot go on
     └── UsageError           the request itself is impossible          exit code 2
         └── ConfigError      one or more settings are wrong
 
@@ -38,6 +39,10 @@ class StoreError(NmtError):
 
 class OutputError(NmtError):
     """A result cannot be written."""
+
+
+class TrainingError(NmtError):
+    """Training cannot go on: no memory, no finite gradients, or another process of the run is gone."""
 
 
 class UsageError(NmtError):

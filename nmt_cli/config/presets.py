@@ -1,4 +1,8 @@
-"""Every system of the lectures has a name: the settings that make it, apart from the defaults."""
+"""Every system of the lectures has a name: the settings that make it, apart from the defaults.
+
+A preset fixes the structure of a system; its sizes are those of a laptop. `hidden_size`, `embedding_size` and
+the numbers of layers can be set to the paper's.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,13 +15,98 @@ class Preset:
 
     title: str
     paper: str
+    equations: str  # in the paper's letters, as `nmt presets NAME` shows them
     settings: Mapping[str, Any]  # keys of the section `model`
 
 
 PRESETS: dict[str, Preset] = {
+    "sutskever2014": Preset(
+        title="multi-layer LSTM seq2seq without attention, source reversed",
+        paper="Sutskever, Vinyals & Le 2014, Sequence to Sequence Learning with Neural Networks",
+        equations="""\
+x_n … x_1 <eos>  →  (h_n, c_n) of every encoder layer       the source is read backwards
+s_0 = h_n,  c_0 = c_n                                       one vector carries the whole sentence
+s_t = LSTM(y_{t-1}, s_{t-1})
+p(y_t) = softmax(W s_t)""",
+        settings={
+            "bidirectional": "none",
+            "attention": "none",
+            "input_feeding": False,
+            "readout": "state",
+            "reverse_source": True,
+        },
+    ),
+    "cho2014": Preset(
+        title="GRU encoder–decoder without attention, the context vector fed to every decoder step",
+        paper="Cho et al. 2014, Learning Phrase Representations using RNN Encoder–Decoder",
+        equations="""\
+h_i = GRU(x_i, h_{i-1});   c = tanh(V h_n);   s_0 = tanh(V' c)
+s_t = GRU([y_{t-1}; c], s_{t-1})                            c at every step
+t_t = maxout(O_h s_t + O_y y_{t-1} + O_c c)
+p(y_t) = softmax(W t_t)""",
+        settings={
+            "cell": "gru",
+            "encoder_layers": 1,
+            "decoder_layers": 1,
+            "bidirectional": "none",
+            "initial_state": "projection",
+            "attention": "none",
+            "input_feeding": False,
+            "context_every_step": True,
+            "readout": "maxout",
+        },
+    ),
+    "bahdanau2015": Preset(
+        title="bidirectional GRU, additive attention from the previous decoder state, maxout readout",
+        paper="Bahdanau, Cho & Bengio 2015, Neural Machine Translation by Jointly Learning to Align and "
+        "Translate",
+        equations="""\
+h_i = [GRU→(x_i); GRU←(x_i)];   s_0 = tanh(W_s h)           h: last states both ways (paper: backward)
+e_ti = v · tanh(W s_{t-1} + U h_i);   α_t = softmax(e_t);   c_t = Σ_i α_ti h_i
+s_t = GRU([y_{t-1}; c_t], s_{t-1})
+t_t = maxout(U_o s_t + V_o y_{t-1} + C_o c_t)
+p(y_t) = softmax(W_o t_t)""",
+        settings={
+            "cell": "gru",
+            "encoder_layers": 1,
+            "decoder_layers": 1,
+            "initial_state": "projection",
+            "attention": "additive",
+            "query": "before",
+            "input_feeding": False,
+            "readout": "maxout",
+        },
+    ),
     "luong2015": Preset(
-        title="stacked LSTM, attention from the new decoder state, attentional output",
-        paper="Luong, Pham & Manning 2015, Effective Approaches to Attention-based Neural Machine Translation",
+        title="stacked LSTM, attention from the new decoder state, input feeding, attentional output",
+        paper="Luong, Pham & Manning 2015, Effective Approaches to Attention-based Neural Machine "
+        "Translation",
+        equations="""\
+h_i = [LSTM→(x_i); LSTM←(x_i)]                              (paper: one direction, model.bidirectional = none)
+s_t = LSTM([y_{t-1}; h̃_{t-1}], s_{t-1})                     h̃_{t-1}: input feeding
+e_ti = s_t · W_a h_i;   α_t = softmax(e_t);   c_t = Σ_i α_ti h_i
+h̃_t = tanh(W_c [c_t; s_t])
+p(y_t) = softmax(W_s h̃_t)""",
         settings={},
+    ),
+    "gnmt2016": Preset(
+        title="deep residual LSTM, attention from the bottom decoder layer fed to all layers above",
+        paper="Wu et al. 2016, Google's Neural Machine Translation System",
+        equations="""\
+h_i: LSTM stack, the first layer in both directions, residual from the second layer on
+s¹_t = LSTM¹(y_{t-1}, s¹_{t-1})
+e_ti = v · tanh(W s¹_t + U h_i);   α_t = softmax(e_t);   c_t = Σ_i α_ti h_i
+x²_t = s¹_t;   xˡ⁺¹_t = xˡ_t + LSTMˡ([xˡ_t; c_t], sˡ_{t-1})      every layer over all t in one call
+p(y_t) = softmax(W x_t)""",
+        settings={
+            "encoder_layers": 4,
+            "decoder_layers": 4,
+            "bidirectional": "first",
+            "residual": True,
+            "attention": "additive",
+            "attention_layer": "bottom",
+            "input_feeding": False,
+            "readout": "state",
+        },
     ),
 }

@@ -11,7 +11,7 @@ from nmt_cli.corpus import CorpusWarning
 from nmt_cli.preprocess.request import Request
 from nmt_cli.preprocess.statistics import SplitStatistics, histogram_labels
 from nmt_cli.preprocess.tally import Tally
-from nmt_cli.store import CorpusRange
+from nmt_cli.store import CorpusRows
 from nmt_cli.vocabulary import Vocabularies
 
 _SHOWN = 100  # characters of an example
@@ -31,7 +31,7 @@ class DataCard:
 
     request: Request
     pairs_read: Sequence[int]  # of each --train corpus
-    corpora: Sequence[CorpusRange]
+    corpora: Sequence[CorpusRows]
     origins: dict[str, str]  # valid, test → where they came from
     splits: dict[str, SplitStatistics]
     tally: Tally

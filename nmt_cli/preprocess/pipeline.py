@@ -26,7 +26,7 @@ from nmt_cli.preprocess.request import Progress, Reporter, Request
 from nmt_cli.preprocess.statistics import SplitStatistics
 from nmt_cli.preprocess.tally import Tally
 from nmt_cli.preprocess.training_text import TrainingText
-from nmt_cli.store import CorpusRange, SplitWriter, finish_directory
+from nmt_cli.store import CorpusRows, DataDirectory, SplitWriter
 from nmt_cli.vocabulary import Vocabularies
 
 HELD_OUT = ("valid", "test")
@@ -84,7 +84,6 @@ class _Run:
         heldout = self._separate(text, heldout)
         if vocabularies is None:
             vocabularies = self._train_vocabularies(text)
-        vocabularies.save(self.directory)
         corpora, statistics = self._write_train(specs["train"], text, vocabularies)
         pairs_read = text.pairs_read
         del text  # closes the mapped file
@@ -163,7 +162,7 @@ class _Run:
 
     def _write_train(
         self, specs: list[Spec], text: TrainingText, vocabularies: Vocabularies
-    ) -> tuple[list[CorpusRange], SplitStatistics]:
+    ) -> tuple[list[CorpusRows], SplitStatistics]:
         encoder = Encoder(vocabularies, self.normalization, self.config.data)
         statistics = SplitStatistics()
         kept = np.zeros(len(specs), dtype=np.int64)
@@ -181,7 +180,7 @@ class _Run:
             raise self._nothing_left(text)
         ends = np.cumsum(kept)
         ranges = zip(specs, ends - kept, ends, strict=True)
-        return [CorpusRange(spec.text, int(a), int(b), spec.weight) for spec, a, b in ranges], statistics
+        return [CorpusRows(spec.text, int(a), int(b), spec.weight) for spec, a, b in ranges], statistics
 
     def _nothing_left(self, text: TrainingText) -> CorpusError:
         return CorpusError(
@@ -193,11 +192,12 @@ class _Run:
         table = self.config.data.normalization
         if table is not None:
             shutil.copyfile(table, self.directory / "normalization.tsv")
-        (self.directory / "config.json").write_text(self.request.settings.to_json(), encoding="utf-8")
         write_card(card, self.directory)
-        finish_directory(
+        DataDirectory.finish(
             self.directory,
             source_lang=self.request.source_lang,
             target_lang=self.request.target_lang,
+            vocabularies=card.vocabularies,
+            resolved=self.request.settings,
             corpora=card.corpora,
         )
