@@ -20,7 +20,7 @@ def new_directory(path: Path, *, overwrite: bool) -> Iterator[Path]:
 
     Whatever goes wrong, `path` is left as it was and nothing half-written stays behind.
     """
-    path = Path(os.path.abspath(path))
+    path = path.absolute()
     _refuse_existing(path, overwrite=overwrite)
     temporary = path.with_name(f".{path.name}.partial-{os.getpid()}")
     try:
@@ -43,7 +43,7 @@ def new_directory(path: Path, *, overwrite: bool) -> Iterator[Path]:
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
     """Give a temporary path beside `path` that takes its place when the block ends without an error."""
-    path = Path(os.path.abspath(path))
+    path = path.absolute()
     if path.is_dir():
         raise UsageError(f"{path} is a directory", hint="give the path of a file to write")
     temporary = path.with_name(f".{path.name}.partial-{os.getpid()}")
@@ -67,10 +67,13 @@ def cannot_write(path: Path, error: OSError) -> OutputError:
         errno.EPERM: "choose a directory that you may write to",
         errno.EROFS: "the disk is read-only; choose another",
         errno.ENOTDIR: "a part of that path is a file",
+        errno.EEXIST: "a part of that path is a file",
         errno.ENAMETOOLONG: "choose a shorter name",
     }
     reason = error.strerror or str(error)
-    return OutputError(f"cannot write {path}: {reason}", hint=hints.get(error.errno or 0, "choose another place"))
+    return OutputError(
+        f"cannot write {path}: {reason}", hint=hints.get(error.errno or 0, "choose another place")
+    )
 
 
 def _refuse_existing(path: Path, *, overwrite: bool) -> None:
@@ -81,7 +84,9 @@ def _refuse_existing(path: Path, *, overwrite: bool) -> None:
     if not any(path.iterdir()):
         return
     if not overwrite:
-        raise UsageError(f"{path} exists already", hint="choose another --out, or replace it with --overwrite")
+        raise UsageError(
+            f"{path} exists already", hint="choose another --out, or replace it with --overwrite"
+        )
     if not (path / MANIFEST).exists():
         raise UsageError(
             f"{path} was not written by nmt (it has no {MANIFEST}), so it is not overwritten",

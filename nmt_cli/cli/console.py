@@ -7,7 +7,15 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.text import Text
 
 
@@ -22,14 +30,20 @@ class Verbosity(IntEnum):
 def results() -> Console:
     """Where results go. Not a terminal: plain text, and lines are not folded to a terminal's width."""
     plain = not sys.stdout.isatty()
-    return Console(file=sys.stdout, highlight=False, width=160 if plain else None, color_system=None if plain else "auto")
+    return Console(
+        file=sys.stdout, highlight=False, width=160 if plain else None, color_system=None if plain else "auto"
+    )
 
 
 def messages() -> Console:
     """Where messages go. Colors only on a terminal, whatever FORCE_COLOR says."""
     plain = not sys.stderr.isatty()
     return Console(
-        file=sys.stderr, highlight=False, soft_wrap=True, color_system=None if plain else "auto", force_terminal=not plain
+        file=sys.stderr,
+        highlight=False,
+        soft_wrap=True,
+        color_system=None if plain else "auto",
+        force_terminal=not plain,
     )
 
 

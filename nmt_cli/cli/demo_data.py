@@ -10,7 +10,9 @@ from nmt_cli.cli.options import OUTPUT, QuietOption, VerboseOption, verbosity
 
 
 def demo_data(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory to write.", rich_help_panel=OUTPUT)],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Directory to write.", rich_help_panel=OUTPUT)
+    ],
     size: Annotated[int, typer.Option("--size", metavar="N", help="Number of training pairs.")] = 30_000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Another seed gives other sentences.")] = 1,
     overwrite: Annotated[

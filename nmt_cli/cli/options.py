@@ -50,7 +50,8 @@ PresetOption = Annotated[
     ),
 ]
 OverwriteOption = Annotated[
-    bool, typer.Option("--overwrite", help="Replace an output directory that nmt wrote.", rich_help_panel=OUTPUT)
+    bool,
+    typer.Option("--overwrite", help="Replace an output directory that nmt wrote.", rich_help_panel=OUTPUT),
 ]
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Say nothing but warnings and errors.", rich_help_panel=MESSAGES)

@@ -27,40 +27,88 @@ _SPEC = "SPEC"
 
 def preprocess(
     source_lang: Annotated[
-        str, typer.Option("--source-lang", "-s", metavar="LANG", help="Source language, such as de.", rich_help_panel=CORPORA)
+        str,
+        typer.Option(
+            "--source-lang",
+            "-s",
+            metavar="LANG",
+            help="Source language, such as de.",
+            rich_help_panel=CORPORA,
+        ),
     ],
     target_lang: Annotated[
-        str, typer.Option("--target-lang", "-t", metavar="LANG", help="Target language, such as en.", rich_help_panel=CORPORA)
+        str,
+        typer.Option(
+            "--target-lang",
+            "-t",
+            metavar="LANG",
+            help="Target language, such as en.",
+            rich_help_panel=CORPORA,
+        ),
     ],
     train: Annotated[
-        list[str], typer.Option("--train", metavar=_SPEC, help="Training corpus; repeatable.", rich_help_panel=CORPORA)
+        list[str],
+        typer.Option("--train", metavar=_SPEC, help="Training corpus; repeatable.", rich_help_panel=CORPORA),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Directory to write.", rich_help_panel=OUTPUT)],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Directory to write.", rich_help_panel=OUTPUT)
+    ],
     valid: Annotated[
         list[str] | None,
-        typer.Option("--valid", metavar=_SPEC, help="Validation corpus; held out from train if absent.", rich_help_panel=CORPORA),
+        typer.Option(
+            "--valid",
+            metavar=_SPEC,
+            help="Validation corpus; held out from train if absent.",
+            rich_help_panel=CORPORA,
+        ),
     ] = None,
     test: Annotated[
         list[str] | None,
-        typer.Option("--test", metavar=_SPEC, help="Test corpus; held out from train if absent.", rich_help_panel=CORPORA),
+        typer.Option(
+            "--test",
+            metavar=_SPEC,
+            help="Test corpus; held out from train if absent.",
+            rich_help_panel=CORPORA,
+        ),
     ] = None,
     vocabulary: Annotated[
         Path | None,
-        typer.Option("--vocabulary", metavar="DIR", help="Use the sentencepiece models of this directory.", rich_help_panel=CORPORA),
+        typer.Option(
+            "--vocabulary",
+            metavar="DIR",
+            help="Use the sentencepiece models of this directory.",
+            rich_help_panel=CORPORA,
+        ),
     ] = None,
     keep_all: Annotated[
         bool,
-        typer.Option("--keep-all", help="Switch all filters off (a later --set can switch one on).", rich_help_panel=CORPORA),
+        typer.Option(
+            "--keep-all",
+            help="Switch all filters off (a later --set can switch one on).",
+            rich_help_panel=CORPORA,
+        ),
     ] = False,
     config: ConfigOption = None,
     settings: SetOption = None,
     dropped: Annotated[
         Path | None,
-        typer.Option("--dropped", metavar="FILE", help="List every dropped pair with its line and reason.", rich_help_panel=OUTPUT),
+        typer.Option(
+            "--dropped",
+            metavar="FILE",
+            help="List every dropped pair with its line and reason.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     overwrite: OverwriteOption = False,
     workers: Annotated[
-        int, typer.Option("--workers", metavar="N", min=1, help="Processes to use; the result is the same.", show_default="all cores")
+        int,
+        typer.Option(
+            "--workers",
+            metavar="N",
+            min=1,
+            help="Processes to use; the result is the same.",
+            show_default="all cores",
+        ),
     ] = os.cpu_count() or 1,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from nmt_cli import __version__
 from nmt_cli.corpus import CorpusWarning
 from nmt_cli.preprocess.request import Request
-from nmt_cli.preprocess.statistics import SplitStatistics, histogram_labels
+from nmt_cli.preprocess.statistics import SideStatistics, SplitStatistics, histogram_labels
 from nmt_cli.preprocess.tally import Tally
 from nmt_cli.store import CorpusRows
 from nmt_cli.vocabulary import Vocabularies
@@ -22,7 +22,7 @@ class CardTable(NamedTuple):
 
     title: str
     headings: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,26 +49,30 @@ class DataCard:
                 for corpus, read in zip(self.corpora, self.pairs_read, strict=True)
             ],
         )
-        if self.tally.counts:
-            read = sum(self.pairs_read)
-            counts = sorted(self.tally.counts.items(), key=lambda item: -item[1])
-            rows = [(reason, f"{count:,}", _percent(count, read)) for reason, count in counts]
-            yield CardTable("Dropped from train", ("reason", "pairs", "share"), rows)
+        counts = [*sorted(self.tally.counts.items(), key=lambda item: -item[1]), ("in all", self.tally.total)]
+        shares = [(reason, f"{count:,}", _percent(count, sum(self.pairs_read))) for reason, count in counts]
+        yield CardTable("Dropped from train", ("reason", "pairs", "share"), shares)
         headings = ("split", "language", "pairs", "tokens", "tokens/word", "longest", "bytes", "unknown")
-        rows = []
-        for name, split in self.splits.items():
-            for language, side in ((source, split.source), (target, split.target)):
-                rate = f"{side.tokens / max(1, side.words):.2f}"
-                shares = _percent(side.byte_tokens, side.tokens), _percent(side.unknown_tokens, side.tokens)
-                rows.append((name, language, f"{split.pairs:,}", f"{side.tokens:,}", rate, f"{side.longest:,}", *shares))
+        rows = [
+            (name, language, f"{split.pairs:,}", *_figures(side))
+            for name, split in self.splits.items()
+            for language, side in ((source, split.source), (target, split.target))
+        ]
         yield CardTable("Tokens", headings, rows)
         yield CardTable("Vocabulary and memory", ("what", "value"), list(self._facts()))
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         vocabularies = self.vocabularies
         sides = "joint" if vocabularies.joint else f"{self.request.source_lang} + {self.request.target_lang}"
-        sizes = [len(vocabularies.source)] if vocabularies.joint else [len(vocabularies.source), len(vocabularies.target)]
-        yield "vocabulary", f"{self._origin_of_vocabulary()}, {sides}, {' + '.join(f'{size:,}' for size in sizes)} pieces"
+        sizes = (
+            [len(vocabularies.source)]
+            if vocabularies.joint
+            else [len(vocabularies.source), len(vocabularies.target)]
+        )
+        yield (
+            "vocabulary",
+            f"{self._origin_of_vocabulary()}, {sides}, {' + '.join(f'{size:,}' for size in sizes)} pieces",
+        )
         yield "training memory (estimate)", f"{self.training_memory() / 1e9:.1f} GB"
 
     def _origin_of_vocabulary(self) -> str:
@@ -98,14 +102,24 @@ class DataCard:
             "source_lang": self.request.source_lang,
             "target_lang": self.request.target_lang,
             "corpora": [
-                {"spec": corpus.name, "weight": corpus.weight, "read": read, "kept": corpus.stop - corpus.start}
+                {
+                    "spec": corpus.name,
+                    "weight": corpus.weight,
+                    "read": read,
+                    "kept": corpus.stop - corpus.start,
+                }
                 for corpus, read in zip(self.corpora, self.pairs_read, strict=True)
             ],
             "dropped": {
                 reason: {
                     "count": count,
                     "examples": [
-                        {"corpus": self.tally.names[each.corpus], "line": each.line, "source": each.source, "target": each.target}
+                        {
+                            "corpus": self.tally.names[each.corpus],
+                            "line": each.line,
+                            "source": each.source,
+                            "target": each.target,
+                        }
                         for each in self.tally.examples[reason]
                     ],
                 }
@@ -122,7 +136,9 @@ class DataCard:
                 "target_size": len(vocabularies.target),
             },
             "training_memory_bytes": self.training_memory(),
-            "warnings": [{"name": each.name, "message": each.message, "hint": each.hint} for each in self.warnings],
+            "warnings": [
+                {"name": each.name, "message": each.message, "hint": each.hint} for each in self.warnings
+            ],
         }
 
     def to_markdown(self) -> str:
@@ -158,6 +174,16 @@ def write_card(card: DataCard, directory: Path) -> None:
     (directory / "data-card.md").write_text(card.to_markdown(), encoding="utf-8", errors="replace")
 
 
+def _figures(side: SideStatistics) -> tuple[str, ...]:
+    return (
+        f"{side.tokens:,}",
+        f"{side.tokens / max(1, side.words):.2f}",
+        f"{side.longest:,}",
+        _percent(side.byte_tokens, side.tokens),
+        _percent(side.unknown_tokens, side.tokens),
+    )
+
+
 def _markdown_table(table: CardTable) -> list[str]:
     lines = ["| " + " | ".join(table.headings) + " |", "| --- |" + " ---: |" * (len(table.headings) - 1)]
     return lines + ["| " + " | ".join(map(_cell, row)) + " |" for row in table.rows]
@@ -169,7 +195,9 @@ def _cell(text: str) -> str:
 
 def _shorten(text: str) -> str:
     """An example as inline code: one line, no control characters, not too long."""
-    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[: _SHOWN + 1]).replace("`", "ˋ")
+    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[: _SHOWN + 1]).replace(
+        "`", "ˋ"
+    )
     return f"`{shown[:_SHOWN]}…`" if len(shown) > _SHOWN else f"`{shown}`"
 
 

@@ -44,7 +44,9 @@ class Encoder:
         if self.config is not None:
             reasons = _reasons(source_ids.lengths, target_ids.lengths, self.config)
             dropped = [
-                Dropped(int(page.corpus[row]), int(page.line[row]), reason, page.source[row], page.target[row])
+                Dropped(
+                    int(page.corpus[row]), int(page.line[row]), reason, page.source[row], page.target[row]
+                )
                 for reason, mask in reasons
                 for row in np.flatnonzero(mask)
             ]

@@ -5,9 +5,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from itertools import chain, islice
 from multiprocessing import get_context
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from nmt_cli.errors import NmtError
 
@@ -18,7 +19,9 @@ Result = TypeVar("Result")
 _WORTH_IT = 12
 
 
-def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], *, workers: int) -> Iterator[Result]:
+def ordered_map(
+    function: Callable[[Item], Result], items: Iterable[Item], *, workers: int
+) -> Iterator[Result]:
     """`map(function, items)`, computed by `workers` processes; at most a few items are under way at once.
 
     `function` must be importable or a value that can be sent to another process. Few items, or one worker, are
@@ -31,9 +34,9 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], *, wo
         return
     # Spawned, not forked: this process has threads.
     with ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=_start_worker, initargs=(function,)
+        workers, mp_context=get_context("spawn"), initializer=partial(_start_worker, function)
     ) as pool:
-        under_way: deque[Future[Result]] = deque()
+        under_way: deque[Future[Any]] = deque()
         try:
             for item in chain(head, stream):
                 under_way.append(pool.submit(_work, item))
@@ -49,16 +52,16 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], *, wo
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-_function: Callable[[object], object] | None = None
+_function: Callable[[Any], Any] | None = None
 
 
-def _start_worker(function: Callable[[object], object]) -> None:
+def _start_worker(function: Callable[[Any], Any]) -> None:
     """Keep the function, so that it is sent once and not with every item."""
     global _function
     _function = function
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends its workers
 
 
-def _work(item: object) -> object:
+def _work(item: Any) -> Any:
     assert _function is not None
     return _function(item)

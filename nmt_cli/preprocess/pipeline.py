@@ -8,6 +8,7 @@ same input gives the same bytes whatever the number of workers.
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,9 @@ def preprocess(request: Request, report: Reporter) -> DataCard:
 
 
 def _parse(request: Request, texts: Sequence[str]) -> list[Spec]:
-    return [parse_spec(text, source_lang=request.source_lang, target_lang=request.target_lang) for text in texts]
+    return [
+        parse_spec(text, source_lang=request.source_lang, target_lang=request.target_lang) for text in texts
+    ]
 
 
 @contextmanager
@@ -74,11 +77,8 @@ class _Run:
         """All stages in order."""
         scratch = self.directory / "scratch"
         scratch.mkdir()
-        heldout = [
-            read_heldout(name, specs[name], lambda spec, name=name: self._inspector(name, spec))
-            for name in HELD_OUT
-            if specs[name]
-        ]
+        given = [name for name in HELD_OUT if specs[name]]
+        heldout = [read_heldout(name, specs[name], partial(self._inspector, name)) for name in given]
         text = self._read_train(specs["train"], scratch)
         warnings = self._warn(heldout)
         heldout = self._separate(text, heldout)
@@ -108,8 +108,9 @@ class _Run:
         return card
 
     def _inspector(self, split: str, spec: Spec) -> Inspector:
-        languages = {"source_lang": self.request.source_lang, "target_lang": self.request.target_lang}
-        inspector = Inspector(spec.text, **languages)
+        inspector = Inspector(
+            spec.text, source_lang=self.request.source_lang, target_lang=self.request.target_lang
+        )
         self.inspectors.setdefault(split, []).append(inspector)
         return inspector
 
@@ -118,7 +119,7 @@ class _Run:
         text.fill(
             specs,
             Cleaner(self.config.data, self.normalization),
-            lambda spec: self._inspector("train", spec),
+            partial(self._inspector, "train"),
             self.tally,
             workers=self.request.workers,
             progress=lambda done: self.report(Progress("reading and cleaning", done)),
@@ -126,7 +127,9 @@ class _Run:
         return text
 
     def _warn(self, heldout: list[HeldOutSet]) -> list[CorpusWarning]:
-        warnings = [warning for group in self.inspectors.values() for each in group for warning in each.warnings()]
+        warnings = [
+            warning for group in self.inspectors.values() for each in group for warning in each.warnings()
+        ]
         warnings += compare_sets(self.inspectors)
         for warning in warnings:
             self.report(warning)
@@ -167,7 +170,9 @@ class _Run:
         statistics = SplitStatistics()
         kept = np.zeros(len(specs), dtype=np.int64)
         done, total = 0, text.count_living()
-        with SplitWriter(self.directory / "train.arrow", len(vocabularies.source), len(vocabularies.target)) as writer:
+        with SplitWriter(
+            self.directory / "train.arrow", len(vocabularies.source), len(vocabularies.target)
+        ) as writer:
             for encoded in ordered_map(encoder, text.living(), workers=self.request.workers):
                 page = encoded.page
                 writer.write(page.source, page.target, encoded.source_ids, encoded.target_ids)

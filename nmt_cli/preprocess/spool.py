@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_SCHEMA = pa.schema([("corpus", pa.uint16()), ("line", pa.int64()), ("source", pa.string()), ("target", pa.string())])
+_SCHEMA = pa.schema(
+    [("corpus", pa.uint16()), ("line", pa.int64()), ("source", pa.string()), ("target", pa.string())]
+)
 
 
 class Page(NamedTuple):
@@ -45,8 +47,15 @@ class Spool:
     def append(self, corpus: int, lines: list[int], source: list[str], target: list[str]) -> None:
         """Add the pairs of a block."""
         if lines:
-            columns = [np.full(len(lines), corpus, dtype=np.uint16), np.array(lines, dtype=np.int64), source, target]
-            arrays = [pa.array(column, type=field.type) for column, field in zip(columns, _SCHEMA, strict=True)]
+            columns = [
+                np.full(len(lines), corpus, dtype=np.uint16),
+                np.array(lines, dtype=np.int64),
+                source,
+                target,
+            ]
+            arrays = [
+                pa.array(column, type=field.type) for column, field in zip(columns, _SCHEMA, strict=True)
+            ]
             self._writer.write_batch(pa.record_batch(arrays, schema=_SCHEMA))
             self.rows += len(lines)
 
@@ -60,5 +69,11 @@ class Spool:
         with pa.OSFile(str(self.path)) as file, pa.ipc.open_stream(file) as reader:
             for batch in reader:
                 corpus, line = (batch.column(name).to_numpy() for name in ("corpus", "line"))
-                yield Page(first, corpus, line, batch.column("source").to_pylist(), batch.column("target").to_pylist())
+                yield Page(
+                    first,
+                    corpus,
+                    line,
+                    batch.column("source").to_pylist(),
+                    batch.column("target").to_pylist(),
+                )
                 first += batch.num_rows

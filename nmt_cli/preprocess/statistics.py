@@ -22,7 +22,9 @@ class SideStatistics:
     byte_tokens: int = 0
     unknown_tokens: int = 0
     longest: int = 0
-    histogram: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(LENGTH_EDGES) + 1, dtype=np.int64))
+    histogram: NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros(len(LENGTH_EDGES) + 1, dtype=np.int64)
+    )
 
     @classmethod
     def of(cls, texts: Sequence[str], ids: Ragged, vocabulary: Vocabulary) -> "SideStatistics":

@@ -74,7 +74,9 @@ class TrainingText:
 
     def hold_out(self, config: DataConfig, missing: Sequence[str]) -> list[HeldOutSet]:
         """Draw the sets named in `missing` from the living rows, and mark the rows that share a sentence with them."""
-        sizes = {name: getattr(config, f"{name}_size") if name in missing else 0 for name in ("valid", "test")}
+        sizes = {
+            name: getattr(config, f"{name}_size") if name in missing else 0 for name in ("valid", "test")
+        }
         alive = np.asarray(self._marks[: self._spool.rows] == _ALIVE)
         chosen = choose(self._fingerprints, alive, **sizes, seed=config.seed)
         for rows in rows_sharing(self._fingerprints, chosen.sentences):

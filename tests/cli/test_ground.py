@@ -16,7 +16,7 @@ from nmt_cli.errors import ConfigError, CorpusError
 
 from .conftest import Run
 
-HEAVY = ("torch", "datasets", "pandas", "pyarrow", "numpy", "sentencepiece", "sacrebleu", "pydantic")
+HEAVY = ("torch", "datasets", "pandas", "pyarrow", "numpy", "sentencepiece", "sacrebleu")
 
 
 def test_help_and_version_import_nothing_heavy() -> None:
@@ -38,7 +38,9 @@ def test_version(nmt: Run) -> None:
 
 
 def test_the_module_is_the_command() -> None:
-    done = subprocess.run([sys.executable, "-m", "nmt_cli", "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "nmt_cli", "--version"], capture_output=True, text=True, check=True
+    )
     assert done.stdout == f"nmt {__version__}\n"
 
 
@@ -99,12 +101,18 @@ def boundary_app(problem: BaseException) -> typer.Typer:
         (ConfigError("no such thing", hint="look"), 2, "error: no such thing\nhint: look\n"),
         (KeyboardInterrupt(), 130, "error: interrupted\n"),
         (Terminated(), 143, "error: terminated\n"),
-        (OSError(28, "No space left on device", "/x/y"), 1, "error: cannot write /x/y: No space left on device\n"),
+        (
+            OSError(28, "No space left on device", "/x/y"),
+            1,
+            "error: cannot write /x/y: No space left on device\n",
+        ),
         (MemoryError(), 1, "error: out of memory\n"),
         (ValueError("oops"), 1, "error: internal error: ValueError: oops\n"),
     ],
 )
-def test_every_error_becomes_one_line_and_an_exit_code(problem: BaseException, code: int, message: str) -> None:
+def test_every_error_becomes_one_line_and_an_exit_code(
+    problem: BaseException, code: int, message: str
+) -> None:
     result = CliRunner().invoke(boundary_app(problem), ["fail"])
     assert result.exit_code == code
     assert result.stderr.startswith(message)
@@ -120,16 +128,40 @@ def test_messages_have_no_color_codes_in_a_pipe_even_if_color_is_forced(tmp_path
 
 
 def test_completion_offers_settings() -> None:
-    environment = {**os.environ, "_NMT_COMPLETE": "complete_bash", "COMP_WORDS": "nmt config --set train.se", "COMP_CWORD": "3"}
+    environment = {
+        **os.environ,
+        "_NMT_COMPLETE": "complete_bash",
+        "COMP_WORDS": "nmt config --set train.se",
+        "COMP_CWORD": "3",
+    }
     script = "from nmt_cli.cli import main; import sys; sys.argv[0] = 'nmt'; main()"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False
+    )
     assert "train.seed=" in done.stdout
 
 
 def test_ctrl_c_in_a_real_process_exits_130_with_one_line(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "nmt_cli", "preprocess", "-s", "de", "-t", "en", "--train", "-", "--out", tmp_path / "out"]
+    command = [
+        sys.executable,
+        "-m",
+        "nmt_cli",
+        "preprocess",
+        "-s",
+        "de",
+        "-t",
+        "en",
+        "--train",
+        "-",
+        "--out",
+        tmp_path / "out",
+    ]
     process = subprocess.Popen(
-        [str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [str(part) for part in command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stdin is not None
     process.stdin.write("eins\tone\n")

@@ -49,7 +49,12 @@ def test_a_later_set_wins() -> None:
 
 
 def test_set_reads_numbers_truth_lists_and_plain_text() -> None:
-    texts = ["data.max_ratio=2.5", "data.blank=false", 'vocabulary.symbols=["<a>", "<b>"]', "data.normalization=x y.tsv"]
+    texts = [
+        "data.max_ratio=2.5",
+        "data.blank=false",
+        'vocabulary.symbols=["<a>", "<b>"]',
+        "data.normalization=x y.tsv",
+    ]
     config = resolve(None, texts).config
     assert config.data.max_ratio == 2.5
     assert config.data.blank is False
