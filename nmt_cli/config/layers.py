@@ -45,7 +45,9 @@ def resolve(file: Path | None = None, assignments: Sequence[str] = ()) -> Resolv
 
     name = next((flat["model.preset"] for _, flat in reversed(layers) if "model.preset" in flat), None)
     if isinstance(name, str) and name in PRESETS:
-        layers.insert(0, (f"preset {name}", {f"model.{key}": value for key, value in PRESETS[name].settings.items()}))
+        layers.insert(
+            0, (f"preset {name}", {f"model.{key}": value for key, value in PRESETS[name].settings.items()})
+        )
 
     merged: dict[str, dict[str, Any]] = {}
     provenance: dict[str, str] = {}
@@ -59,7 +61,9 @@ def resolve(file: Path | None = None, assignments: Sequence[str] = ()) -> Resolv
     except ValidationError as error:
         errors.extend(_explain(error, provenance))
     if errors:
-        raise ConfigError("; ".join(errors), hint="`nmt config` lists every setting with its type and default")
+        raise ConfigError(
+            "; ".join(errors), hint="`nmt config` lists every setting with its type and default"
+        )
     return Resolved(config, {key: provenance.get(key, "default") for key in setting_names()})
 
 
@@ -91,7 +95,8 @@ def _read_toml(path: Path) -> dict[str, Any]:
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"{path} is not valid TOML: {error}", hint='write settings as key = value under [section]; text needs "quotes"'
+            f"{path} is not valid TOML: {error}",
+            hint='write settings as key = value under [section]; text needs "quotes"',
         ) from error
 
 

@@ -131,7 +131,7 @@ class ModelConfig(Section):
             if self.readout == "attentional" and not self.context_every_step:
                 yield _contradiction(self, "readout", "attention", "set model.readout = state")
         elif self.context_every_step:
-            yield _contradiction(self, "context_every_step", "attention", "set one of them to false or none")
+            yield _contradiction(self, "context_every_step", "attention", "set model.attention = none")
         if self.query == "before" and self.input_feeding:
             yield _contradiction(self, "input_feeding", "query", "set model.input_feeding = false")
         if self.attention_layer == "bottom":

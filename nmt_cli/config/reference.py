@@ -51,7 +51,13 @@ def reference_markdown() -> str:
     for row in describe_settings():
         if row.name.partition(".")[0] != section:
             section = row.name.partition(".")[0]
-            lines += ["", f"## {section}", "", "| setting | type | default | meaning |", "| --- | --- | --- | --- |"]
+            lines += [
+                "",
+                f"## {section}",
+                "",
+                "| setting | type | default | meaning |",
+                "| --- | --- | --- | --- |",
+            ]
         cells = (f"`{row.name}`", row.type, f"`{row.default}`", row.meaning)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
@@ -80,4 +86,6 @@ def _type_name(annotation: Any) -> str:
 
 def _limit(metadata: Any) -> str:
     signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
-    return next((f"{sign} {getattr(metadata, name)}" for name, sign in signs.items() if hasattr(metadata, name)), "")
+    return next(
+        (f"{sign} {getattr(metadata, name)}" for name, sign in signs.items() if hasattr(metadata, name)), ""
+    )

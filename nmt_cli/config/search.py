@@ -34,7 +34,9 @@ class SearchConfig(Section):
         3.0, "a translation is no longer than this × length of the source + max_length_constant", ge=0.0
     )
     max_length_constant: int = setting(50, "tokens that max_length_ratio allows in addition", ge=1)
-    no_repeat_ngram: int = setting(0, "no sequence of this many tokens occurs twice; 0 for no such rule", ge=0)
+    no_repeat_ngram: int = setting(
+        0, "no sequence of this many tokens occurs twice; 0 for no such rule", ge=0
+    )
     sampling: bool = setting(False, "draw n_best translations at random instead of looking for the best")
     temperature: float = setting(
         1.0, "logits are divided by it before sampling; below 1 is more cautious", gt=0.0

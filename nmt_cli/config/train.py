@@ -8,52 +8,83 @@ from nmt_cli.config.section import Section, setting
 
 
 class TrainConfig(Section):
-    """How a model is trained. An update is one step of the optimizer, an epoch one pass over the training pairs."""
+    """How a model is trained. An update is a step of the optimizer, an epoch a pass over all pairs."""
 
-    seed: int = setting(1, "decides initial weights, dropout, the order of batches and subword sampling", ge=0)
-    batch_tokens: int = setting(4096, "target tokens of a batch, <eos> and padding included (rows × longest)", ge=1)
+    seed: int = setting(
+        1, "decides initial weights, dropout, the order of batches and subword sampling", ge=0
+    )
+    batch_tokens: int = setting(
+        4096, "target tokens of a batch, <eos> and padding included (rows × longest)", ge=1
+    )
     batch_sentences: int = setting(0, "if not 0, sentence pairs of a batch, instead of a token budget", ge=0)
-    pool_batches: int = setting(64, "batches of a pool: sentences are sorted by length within a shuffled pool", ge=1)
+    pool_batches: int = setting(
+        64, "batches of a pool: sentences are sorted by length within a shuffled pool", ge=1
+    )
     subword_sampling: float = setting(
-        0.0, "BPE-dropout or unigram sampling strength for training text (0: always the best split)", ge=0.0, le=1.0
+        0.0,
+        "BPE-dropout or unigram sampling strength for training text (0: always the best split)",
+        ge=0.0,
+        le=1.0,
     )
 
     accumulate: int = setting(1, "batches whose gradients are added up for one update", ge=1)
     optimizer: Literal["adam", "adamw", "sgd"] = setting("adam", "how gradients become steps")
     learning_rate: float = setting(1e-3, "largest learning rate, after warm-up", gt=0.0)
     adam_beta1: float = setting(0.9, "decay of the mean of gradients, for adam and adamw", ge=0.0, lt=1.0)
-    adam_beta2: float = setting(0.999, "decay of the mean of squared gradients, for adam and adamw", ge=0.0, lt=1.0)
+    adam_beta2: float = setting(
+        0.999, "decay of the mean of squared gradients, for adam and adamw", ge=0.0, lt=1.0
+    )
     momentum: float = setting(0.0, "momentum of sgd", ge=0.0, lt=1.0)
-    weight_decay: float = setting(0.0, "pull of the weights to 0: in the gradient, or beside it for adamw", ge=0.0)
+    weight_decay: float = setting(
+        0.0, "pull of the weights to 0: in the gradient, or beside it for adamw", ge=0.0
+    )
     clip_norm: float = setting(1.0, "gradients with a larger norm are scaled down to it; 0: never", ge=0.0)
-    label_smoothing: float = setting(0.1, "share of probability spread over all words in the loss", ge=0.0, lt=1.0)
+    label_smoothing: float = setting(
+        0.1, "share of probability spread over all words in the loss", ge=0.0, lt=1.0
+    )
 
     schedule: Literal["constant", "inverse_sqrt", "cosine", "plateau", "step"] = setting(
         "inverse_sqrt", "how the learning rate goes on after warm-up (step: Luong's)"
     )
     warmup_updates: int = setting(500, "updates in which the learning rate grows from 0", ge=0)
-    decay_factor: float = setting(0.5, "plateau and step: what the learning rate is multiplied by", gt=0.0, lt=1.0)
+    decay_factor: float = setting(
+        0.5, "plateau and step: what the learning rate is multiplied by", gt=0.0, lt=1.0
+    )
     decay_patience: int = setting(2, "plateau: validations without a better score before it decays", ge=1)
-    decay_after_epochs: int = setting(8, "step: epochs with the full learning rate; it decays at each later one", ge=0)
-    final_rate: float = setting(0.01, "cosine and plateau: smallest share of the learning rate", ge=0.0, le=1.0)
+    decay_after_epochs: int = setting(
+        8, "step: epochs with the full learning rate; it decays at each later one", ge=0
+    )
+    final_rate: float = setting(
+        0.01, "cosine and plateau: smallest share of the learning rate", ge=0.0, le=1.0
+    )
 
     precision: Literal["auto", "fp32", "bf16", "fp16"] = setting(
         "auto", "number format of matrix products (auto: bf16 or fp16 on a GPU, fp32 on most CPUs)"
     )
     tf32: bool = setting(True, "allow TF32 products on NVIDIA GPUs where the precision is fp32")
 
-    ema_decay: float = setting(0.999, "decay of the moving average of the weights that is used; 0: none", ge=0.0, lt=1.0)
-    average_best: int = setting(3, "best checkpoints that are kept; their mean is the model if it scores best", ge=1)
+    ema_decay: float = setting(
+        0.999, "decay of the moving average of the weights that is used; 0: none", ge=0.0, lt=1.0
+    )
+    average_best: int = setting(
+        3, "best checkpoints that are kept; their mean is the model if it scores best", ge=1
+    )
 
-    metric: Literal["bleu", "chrf", "perplexity"] = setting("bleu", "validation score that decides which model is best")
+    metric: Literal["bleu", "chrf", "perplexity"] = setting(
+        "bleu", "validation score that decides which model is best"
+    )
     patience: int = setting(8, "validations without a better score before training ends; 0: never", ge=0)
     max_epochs: int = setting(40, "epochs after which training ends; 0: no limit", ge=0)
     max_updates: int = setting(0, "updates after which training ends; 0: no limit", ge=0)
     validate_every: int = setting(0, "updates from one validation to the next; 0: each epoch", ge=0)
-    validate_sentences: int = setting(2000, "first validation pairs that are translated for BLEU; 0: all", ge=0)
+    validate_sentences: int = setting(
+        2000, "first validation pairs that are translated for BLEU; 0: all", ge=0
+    )
     validate_beam: int = setting(1, "beam size of that translation; 1 is greedy search", ge=1)
     samples: int = setting(3, "validation sentences whose translations are shown each time", ge=0)
-    save_every: int = setting(500, "updates from one checkpoint to the next; 0: at each validation only", ge=0)
+    save_every: int = setting(
+        500, "updates from one checkpoint to the next; 0: at each validation only", ge=0
+    )
     log_every: int = setting(50, "updates from one line of metrics.jsonl to the next", ge=1)
 
     @model_validator(mode="after")
@@ -61,11 +92,13 @@ class TrainConfig(Section):
         contradictions = []
         if self.schedule == "cosine" and not self.max_updates and not self.max_epochs:
             contradictions.append(
-                "train.schedule = cosine contradicts train.max_updates = 0 with train.max_epochs = 0; set one of them"
+                "train.schedule = cosine contradicts train.max_updates = 0 with train.max_epochs = 0; "
+                "set one of them"
             )
         if self.momentum and self.optimizer != "sgd":
             contradictions.append(
-                f"train.momentum = {self.momentum} contradicts train.optimizer = {self.optimizer}; set train.adam_beta1"
+                f"train.momentum = {self.momentum} contradicts train.optimizer = {self.optimizer}; "
+                "set train.adam_beta1"
             )
         if contradictions:
             raise ValueError("; ".join(contradictions))

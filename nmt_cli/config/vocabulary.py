@@ -10,14 +10,16 @@ from nmt_cli.config.section import Section, setting
 # What sentencepiece keeps for itself: the four control pieces, bytes, white space and its marks for it.
 _RESERVED = re.compile(r"<pad>|<unk>|<s>|</s>|<0x[0-9A-F]{2}>|.*[\s\0▁▅].*", re.DOTALL)
 
+DEFAULT_SIZE = 8000
+
 
 class VocabularyConfig(Section):
     """How text becomes token ids."""
 
     kind: Literal["bpe", "unigram", "char", "word"] = setting("bpe", "how text is split into tokens")
-    size: int = setting(
-        8000,
-        "number of pieces, the four reserved ones and the 256 bytes included (`char`: at most this many)",
+    size: int | None = setting(
+        None,
+        f"number of pieces, reserved ones and bytes included (default: {DEFAULT_SIZE}, or as many as a small text has)",
         ge=5,
     )
     joint: bool = setting(True, "one vocabulary for both languages instead of one for each")
@@ -30,7 +32,7 @@ class VocabularyConfig(Section):
     )
     symbols: tuple[str, ...] = setting((), "pieces that are never split, such as <ent> or placeholders")
     sample: int = setting(
-        2_000_000, "train the vocabulary on at most this many lines a side, drawn at random", ge=1
+        500_000, "train the vocabulary on at most this many lines a side, drawn at random", ge=1
     )
 
     @model_validator(mode="after")
@@ -49,6 +51,11 @@ class VocabularyConfig(Section):
         if len(set(self.symbols)) < len(self.symbols):
             raise ValueError("vocabulary.symbols: a symbol is there twice")
         return self
+
+    @property
+    def most_pieces(self) -> int:
+        """The size that is aimed at; it is an upper limit only where none was asked for, and for `char`."""
+        return DEFAULT_SIZE if self.size is None else self.size
 
     @property
     def bytes_for_unknown(self) -> bool:

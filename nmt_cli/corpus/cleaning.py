@@ -58,7 +58,10 @@ class Cleaner:
         if normalize is not None:
             sources, targets = [normalize(text) for text in sources], [normalize(text) for text in targets]
         reasons = self._reasons(sources, targets, block.damage)
-        dropped = [Dropped(corpus, block.first + row, why, sources[row], targets[row]) for row, why in reasons.items()]
+        dropped = [
+            Dropped(corpus, block.first + row, why, sources[row], targets[row])
+            for row, why in reasons.items()
+        ]
         rows = [row for row in range(len(sources)) if row not in reasons]
         return Cleaned(
             corpus,

@@ -16,7 +16,9 @@ _READ = 262_144
 
 def fingerprints(texts: list[str]) -> Fingerprints:
     """64 bits of each text; two different texts of ten million share them with a chance of 1 in 400 000."""
-    digests = b"".join([blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts])
+    digests = b"".join(
+        [blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts]
+    )
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 

@@ -42,7 +42,10 @@ def choose(file: FingerprintFile, alive: NDArray[np.bool_], *, valid: int, test:
 
 def rows_sharing(file: FingerprintFile, sentences: Fingerprints) -> list[NDArray[np.int64]]:
     """Rows whose source or target is among `sentences`."""
-    return [first + np.flatnonzero(np.isin(columns[:, 1:], sentences).any(axis=1)) for first, columns in file.blocks()]
+    return [
+        first + np.flatnonzero(np.isin(columns[:, 1:], sentences).any(axis=1))
+        for first, columns in file.blocks()
+    ]
 
 
 def _lottery(

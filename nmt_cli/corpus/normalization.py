@@ -23,7 +23,7 @@ class Normalization:
         return text
 
     def function(self) -> Callable[[str], str] | None:
-        """This normalization, or None where it changes nothing, so that a caller can skip the work."""
+        """The normalization itself, or None where it changes nothing, so that a caller can skip the work."""
         return self if self.lowercase or self.replacements else None
 
 
@@ -37,7 +37,9 @@ def read_replacements(path: Path) -> tuple[tuple[str, str], ...]:
             hint="data.normalization names a TSV file with two columns: from, to",
         ) from error
     except UnicodeDecodeError as error:
-        raise CorpusError(f"the normalization table {path} is not UTF-8", hint="convert it with iconv") from error
+        raise CorpusError(
+            f"the normalization table {path} is not UTF-8", hint="convert it with iconv"
+        ) from error
     rows = []
     for number, line in enumerate(lines, start=1):
         if not line:

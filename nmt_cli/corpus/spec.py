@@ -1,0 +1,230 @@
+"""SPEC: the short text by which users name a parallel corpus.
+
+    data/train                     a prefix: data/train.de[.gz|.xz|.bz2|.zst] and data/train.en…
+    a.de,a.en                      two files
+    x.tsv   x.tsv#1,3              columns, counted from 1: source, target
+    x.jsonl   x.jsonl#from,to      fields; without them `translation` or the two language codes
+    hf:ID[:CONFIG[:SPLIT]]         a dataset of the Hugging Face hub, or one on this disk
+    -   -#2,1                      TSV on standard input
+
+Options follow as `@key=value`: `@weight=2.5` on any, `@revision=…`, `@data_files=…`, `@streaming=true` on hf.
+"""
+
+import difflib
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from nmt_cli.corpus.locate import (
+    check_readable,
+    describe_missing_prefix,
+    find_side,
+    refuse_foreign_format,
+    table_kind,
+)
+from nmt_cli.errors import UsageError
+
+Kind = Literal["files", "tsv", "jsonl", "hub", "stdin"]
+
+OPTIONS = ("weight", "revision", "data_files", "streaming")
+HUB_OPTIONS = ("revision", "data_files", "streaming")
+# Names under which `datasets` reads files of a format instead of a dataset.
+FILE_BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".csv": "csv", ".arrow": "arrow"}
+FORMS = "a SPEC is a prefix, two files a.de,a.en, x.tsv[#1,2], x.jsonl[#from,to], hf:ID[:CONFIG[:SPLIT]] or -"
+
+_KNOWN_OPTION = re.compile(rf"@({'|'.join(OPTIONS)})=")
+_ANY_OPTION = re.compile(r"@([A-Za-z_-]+)=")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A corpus as the user named it, checked as far as that is possible without reading it."""
+
+    text: str
+    kind: Kind
+    source_lang: str
+    target_lang: str
+    paths: tuple[Path, ...] = ()  # two for "files", one for "tsv" and "jsonl"
+    columns: tuple[int, int] = (1, 2)  # of TSV, counted from 1
+    fields: tuple[str, str] | None = None  # of JSON lines and hub datasets
+    dataset: str = ""
+    config: str | None = None
+    split: str = "train"
+    revision: str | None = None
+    data_files: tuple[str, ...] = ()
+    streaming: bool = False
+    weight: float = 1.0
+
+
+def parse_spec(text: str, *, source_lang: str, target_lang: str) -> Spec:
+    """Read a SPEC and look for its files; a mistake is an error that names what was looked for."""
+    body, options = _split_options(text)
+    weight = _parse_weight(options.pop("weight", "1"), text)
+    if body.startswith("hf:"):
+        return _parse_hub(text, body.removeprefix("hf:"), options, weight, source_lang, target_lang)
+    if options:
+        key = next(iter(options))
+        raise UsageError(
+            f"{text}: @{key} belongs to hf: corpora only",
+            hint=f"leave out @{key}=…, or read a hub dataset: hf:ID",
+        )
+    if not body:
+        raise UsageError(f"{text!r} names no corpus", hint=FORMS)
+    kind, paths, choice = _parse_files(body, source_lang, target_lang)
+    columns, fields = (1, 2), None
+    if choice is not None and kind == "jsonl":
+        fields = _parse_fields(choice, text)
+    elif choice is not None:
+        columns = _parse_columns(choice, text)
+    return Spec(
+        text, kind, source_lang, target_lang, paths=paths, columns=columns, fields=fields, weight=weight
+    )
+
+
+def _split_options(text: str) -> tuple[str, dict[str, str]]:
+    """Cut at '@' only where a known key and '=' follow: file names may contain '@'."""
+    pattern = _ANY_OPTION if text.startswith("hf:") else _KNOWN_OPTION
+    starts = list(pattern.finditer(text))
+    options: dict[str, str] = {}
+    ends = [*(found.start() for found in starts), len(text)][1:]
+    for found, end in zip(starts, ends, strict=True):
+        key = found[1]
+        if key not in OPTIONS:
+            near = difflib.get_close_matches(key, OPTIONS, n=1, cutoff=0.0)[0]
+            raise UsageError(
+                f"{text}: @{key} is not an option (nearest: @{near})", hint=f"options are {_listed(OPTIONS)}"
+            )
+        if key in options:
+            raise UsageError(f"{text}: @{key} is given twice", hint="give every option once")
+        options[key] = text[found.end() : end]
+    return (text[: starts[0].start()] if starts else text), options
+
+
+def _listed(keys: tuple[str, ...]) -> str:
+    return ", ".join(f"@{key}=" for key in keys)
+
+
+def _parse_weight(value: str, text: str) -> float:
+    try:
+        weight = float(value)
+    except ValueError:
+        weight = math.nan
+    if not (math.isfinite(weight) and weight > 0):
+        raise UsageError(f"{text}: weight {value!r} is not a positive number", hint="for example @weight=2.5")
+    return weight
+
+
+def _parse_hub(
+    text: str, body: str, options: dict[str, str], weight: float, source_lang: str, target_lang: str
+) -> Spec:
+    body, hash_sign, choice = body.partition("#")
+    dataset, _, rest = body.partition(":")
+    config, _, split = rest.partition(":")
+    if not dataset:
+        raise UsageError(
+            f"{text} names no dataset", hint="write hf:ID[:CONFIG[:SPLIT]], such as hf:wmt/wmt14:de-en:train"
+        )
+    if dataset in FILE_BUILDERS.values() and not options.get("data_files"):
+        raise UsageError(
+            f"{text}: {dataset} is a format", hint=f"name the files: hf:{dataset}@data_files=PATH"
+        )
+    streaming = options.get("streaming", "false").lower()
+    if streaming not in ("true", "false"):
+        raise UsageError(
+            f"{text}: streaming is {streaming!r}", hint="write @streaming=true or @streaming=false"
+        )
+    return Spec(
+        text,
+        "hub",
+        source_lang,
+        target_lang,
+        fields=_parse_fields(choice, text) if hash_sign else None,
+        dataset=dataset,
+        config=config or None,
+        split=split or "train",
+        revision=options.get("revision"),
+        data_files=tuple(part for part in options.get("data_files", "").split(",") if part),
+        streaming=streaming == "true",
+        weight=weight,
+    )
+
+
+def _parse_files(body: str, source_lang: str, target_lang: str) -> tuple[Kind, tuple[Path, ...], str | None]:
+    """The kind, the files, and what stands after '#'."""
+    name, hash_sign, choice = body.rpartition("#")
+    if body == "-" or (hash_sign and name == "-"):
+        return "stdin", (), choice if hash_sign else None
+    if hash_sign and (kind := table_kind(name)):
+        check_readable(Path(name))
+        return kind, (Path(name),), choice
+    if (kind := table_kind(body)) and ("," not in body or Path(body).exists()):
+        check_readable(Path(body))
+        return kind, (Path(body),), None
+    sides = find_side(body, source_lang), find_side(body, target_lang)
+    if sides[0] and sides[1]:
+        if source_lang == target_lang:
+            raise UsageError(
+                f"{body}: both languages are {source_lang}, so both sides would be {sides[0]}",
+                hint="name the two files: a.txt,b.txt",
+            )
+        return "files", (sides[0], sides[1]), None
+    if "," in body:
+        return "files", _two_files(body), None
+    refuse_foreign_format(Path(body))
+    raise describe_missing_prefix(body, source_lang, target_lang, sides, _misspelt_option(body))
+
+
+def _two_files(body: str) -> tuple[Path, Path]:
+    parts = body.split(",")
+    # A comma may also be part of a name: take the one that leaves two files.
+    cuts = [(",".join(parts[:i]), ",".join(parts[i:])) for i in range(1, len(parts))]
+    present = [cut for cut in cuts if cut[0] and cut[1] and Path(cut[0]).exists() and Path(cut[1]).exists()]
+    if not present and len(cuts) > 1:
+        raise UsageError(
+            f"{body} names {len(parts)} files",
+            hint="name two, source and target: a.de,a.en; repeat the option for more corpora",
+        )
+    source, target = map(Path, (present or cuts)[0])
+    if not cuts[0][0] or not cuts[-1][1]:
+        raise UsageError(
+            f"{body}: one of the two file names is empty", hint="name source and target: a.de,a.en"
+        )
+    for path in (source, target):
+        check_readable(path, hint_after=_misspelt_option(body))
+        refuse_foreign_format(path)
+    return source, target
+
+
+def _misspelt_option(body: str) -> str:
+    """A hint for something like `x.tsv@wieght=2`, which is taken for a part of the file name."""
+    found = _ANY_OPTION.search(body)
+    near = difflib.get_close_matches(found[1], OPTIONS, n=1) if found else []
+    return f"; perhaps you meant @{near[0]}=" if near else ""
+
+
+def _parse_columns(choice: str, text: str) -> tuple[int, int]:
+    numbers = choice.split(",")
+    if len(numbers) != 2 or not all(number.strip().isdecimal() and int(number) > 0 for number in numbers):
+        raise UsageError(
+            f"{text}: #{choice} are not two column numbers",
+            hint="columns are counted from 1, source first: x.tsv#1,3",
+        )
+    source, target = map(int, numbers)
+    if source == target:
+        raise UsageError(
+            f"{text}: column {source} cannot be both sides", hint="name two different columns: x.tsv#1,3"
+        )
+    return source, target
+
+
+def _parse_fields(choice: str, text: str) -> tuple[str, str]:
+    source, comma, target = (part.strip() for part in choice.partition(","))
+    if not (source and comma and target) or "," in target:
+        raise UsageError(
+            f"{text}: #{choice} are not two field names", hint="source first: x.jsonl#prompt,response"
+        )
+    if source == target:
+        raise UsageError(f"{text}: field {source} cannot be both sides", hint="name two different fields")
+    return source, target

@@ -1,0 +1,179 @@
+"""Every form of a SPEC, and every mistake in one."""
+
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.corpus import Spec, parse_spec
+from nmt_cli.errors import CorpusError, NmtError, UsageError
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    for name in (
+        "train.de",
+        "train.en",
+        "packed.de.gz",
+        "packed.en.xz",
+        "x.tsv",
+        "x.jsonl",
+        "train.en-de.en.gz",
+    ):
+        (tmp_path / "data" / name).touch()
+    (tmp_path / "data" / "train.en-de.de.gz").touch()
+    return tmp_path
+
+
+def parse(text: str) -> Spec:
+    return parse_spec(text, source_lang="de", target_lang="en")
+
+
+def failure(text: str) -> NmtError:
+    with pytest.raises(NmtError) as caught:
+        parse(text)
+    assert "\n" not in caught.value.message
+    return caught.value
+
+
+@pytest.mark.usefixtures("folder")
+class TestForms:
+    @pytest.mark.parametrize(
+        ("text", "source", "target"),
+        [
+            ("data/train", "data/train.de", "data/train.en"),
+            ("data/packed", "data/packed.de.gz", "data/packed.en.xz"),
+            ("data/train.en-de", "data/train.en-de.de.gz", "data/train.en-de.en.gz"),
+            ("data/train.de,data/packed.en.xz", "data/train.de", "data/packed.en.xz"),
+        ],
+    )
+    def test_a_prefix_or_two_names_lead_to_two_files(self, text: str, source: str, target: str) -> None:
+        spec = parse(text)
+        assert (spec.kind, spec.paths) == ("files", (Path(source), Path(target)))
+
+    def test_tsv_has_columns_one_and_two_unless_others_are_chosen(self) -> None:
+        assert parse("data/x.tsv").columns == (1, 2)
+        assert parse("data/x.tsv#3,1").columns == (3, 1)
+        assert parse("data/x.tsv#1,3").paths == (Path("data/x.tsv"),)
+
+    def test_json_lines_have_fields_to_choose(self) -> None:
+        assert parse("data/x.jsonl").fields is None
+        assert parse("data/x.jsonl#prompt,response").fields == ("prompt", "response")
+
+    def test_a_dash_is_standard_input(self) -> None:
+        assert parse("-").kind == "stdin"
+        assert parse("-#2,1").columns == (2, 1)
+
+    def test_a_hub_dataset_has_config_and_split(self) -> None:
+        spec = parse("hf:wmt/wmt14:de-en:validation")
+        assert (spec.kind, spec.dataset, spec.config, spec.split) == (
+            "hub",
+            "wmt/wmt14",
+            "de-en",
+            "validation",
+        )
+        assert (parse("hf:a/b").config, parse("hf:a/b").split) == (None, "train")
+        assert (parse("hf:a/b::test").config, parse("hf:a/b::test").split) == (None, "test")
+        assert parse("hf:a/b:c:train[:10%]").split == "train[:10%]"
+
+    def test_options_follow_an_at_sign(self) -> None:
+        spec = parse(
+            "hf:IWSLT/iwslt2017@revision=refs/convert/parquet@data_files=a/0.parquet,b.parquet@streaming=true@weight=.5"
+        )
+        assert spec.dataset == "IWSLT/iwslt2017"
+        assert spec.revision == "refs/convert/parquet"
+        assert spec.data_files == ("a/0.parquet", "b.parquet")
+        assert spec.streaming
+        assert spec.weight == 0.5
+        assert parse("data/train@weight=2.5").weight == 2.5
+        assert parse("data/x.tsv#1,3@weight=2").columns == (1, 3)
+        assert parse("-@weight=3").weight == 3
+
+    def test_file_names_may_contain_at_signs_commas_and_hashes(self) -> None:
+        for name in ("a@b=c.de", "a@b=c.en", "one,two.de", "one,two.en", "x#1.tsv"):
+            Path(name).touch()
+        assert parse("a@b=c@weight=2").paths == (Path("a@b=c.de"), Path("a@b=c.en"))
+        assert parse("one,two").paths == (Path("one,two.de"), Path("one,two.en"))
+        assert parse("one,two.de,data/train.en").paths == (Path("one,two.de"), Path("data/train.en"))
+        assert parse("x#1.tsv#2,1").paths == (Path("x#1.tsv"),)
+
+
+@pytest.mark.usefixtures("folder")
+class TestMistakes:
+    def test_a_missing_file_names_what_was_looked_for_and_what_is_near(self) -> None:
+        error = failure("data/trian")
+        assert "data/trian.de" in error.message
+        assert "train.de" in error.hint
+        error = failure("data/y.tsv")
+        assert error.message == "data/y.tsv does not exist"
+        assert "x.tsv" in error.hint
+        assert "data/train.fr does not exist" in failure("data/train.de,data/train.fr").message
+
+    def test_a_missing_side_is_told_from_a_missing_corpus(self) -> None:
+        Path("half.de").touch()
+        error = failure("half")
+        assert "half.en" in error.message
+        assert "half.de exists" in error.message
+
+    def test_a_missing_directory_is_named(self) -> None:
+        assert "nowhere does not exist" in failure("nowhere/train").hint
+
+    def test_a_directory_is_refused_with_the_prefixes_in_it(self) -> None:
+        error = failure("data")
+        assert error.message == "data is a directory"
+        assert "data/train" in error.hint
+        assert "data/packed" in error.hint
+
+    def test_a_prefix_with_two_candidates_is_ambiguous(self) -> None:
+        Path("data/train.de.gz").touch()
+        error = failure("data/train")
+        assert isinstance(error, CorpusError)
+        assert "data/train.de and data/train.de.gz exist" in error.message
+
+    def test_one_side_alone_is_no_corpus(self) -> None:
+        assert "data/train" in failure("data/train.de").hint
+
+    @pytest.mark.parametrize("name", ["x.parquet", "x.csv", "x.tmx", "x.zip", "x.tar.gz", "x.xlsx", "x.json"])
+    def test_a_format_that_is_not_text_is_refused_with_the_way_out(self, name: str) -> None:
+        Path(name).touch()
+        assert Path(name).suffix in failure(name).message or ".tar" in failure(name).message
+        assert failure(name).hint
+
+    def test_languages_that_are_the_same_need_two_files(self) -> None:
+        with pytest.raises(UsageError, match="both sides would be"):
+            parse_spec("data/train", source_lang="de", target_lang="de")
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "data/x.tsv#0,1",
+            "data/x.tsv#1",
+            "data/x.tsv#1,2,3",
+            "data/x.tsv#a,b",
+            "data/x.tsv#2,2",
+            "data/x.jsonl#a",
+            "data/x.jsonl#a,a",
+            "-#1,x",
+            "data/train@weight=0",
+            "data/train@weight=much",
+            "data/train@weight=nan",
+            "data/train@weight=1@weight=2",
+            "data/train@revision=x",
+            "hf:",
+            "hf:parquet",
+            "hf:a/b@streaming=maybe",
+            "",
+            "a,b,c",
+            "a.de,",
+        ],
+    )
+    def test_what_makes_no_sense_is_a_usage_error(self, text: str) -> None:
+        assert isinstance(failure(text), UsageError)
+        assert failure(text).hint
+
+    def test_an_unknown_option_of_a_hub_dataset_names_the_nearest(self) -> None:
+        assert "nearest: @revision" in failure("hf:a/b@revison=x").message
+
+    def test_a_misspelt_option_of_a_file_is_suspected(self) -> None:
+        assert "perhaps you meant @weight=" in failure("data/train@wieght=2").hint
