@@ -9,7 +9,6 @@ from typing import Self
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
     SpinnerColumn,
     TaskID,
@@ -83,7 +82,7 @@ class StageProgress:
                 SpinnerColumn(),
                 TextColumn("{task.description}"),
                 BarColumn(),
-                MofNCompleteColumn(),
+                TextColumn("{task.fields[amount]}"),
                 TimeElapsedColumn(),
                 console=self._console,
                 redirect_stdout=False,
@@ -110,13 +109,14 @@ class StageProgress:
             self._stage, self._started = stage, time.monotonic()
             self._said = self._started
             if self._bar:
-                self._task = self._bar.add_task(stage, total=total)
+                self._task = self._bar.add_task(stage, total=total, amount="")
         self._done = done
+        amount = f"{done:,} of {total:,}" if total else f"{done:,}" if done else ""
         if self._bar and self._task is not None:
-            self._bar.update(self._task, completed=done, total=total)
+            self._bar.update(self._task, completed=done, total=total, amount=amount)
         elif not self._quiet and time.monotonic() - self._said >= self.EVERY:
             self._said = time.monotonic()
-            self._console.print(f"{stage}: {done:,}" + (f" of {total:,}" if total else ""))
+            self._console.print(f"{stage}: {amount}")
 
     def _finish_stage(self) -> None:
         if not self._stage:

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from nmt_cli.cli.console import Verbosity, messages
-from nmt_cli.cli.options import OUTPUT, QuietOption, VerboseOption, verbosity
+from nmt_cli.cli.console import messages
+from nmt_cli.cli.options import OUTPUT, QuietOption
 
 
 def demo_data(
@@ -19,7 +19,6 @@ def demo_data(
         bool, typer.Option("--overwrite", help="Replace files of the same names.", rich_help_panel=OUTPUT)
     ] = False,
     quiet: QuietOption = False,
-    verbose: VerboseOption = False,
 ) -> None:
     """Write an English–German corpus made by a grammar: train, valid and test, each as .en and .de.
 
@@ -27,8 +26,7 @@ def demo_data(
     """
     from nmt_cli.demo import write
 
-    level = verbosity(quiet=quiet, verbose=verbose)
     corpus = write(out, size, seed=seed, overwrite=overwrite)
-    if level > Verbosity.QUIET:
+    if not quiet:
         counts = f"{len(corpus.train):,} training, {len(corpus.valid):,} validation and {len(corpus.test):,} test pairs"
         messages().print(f"{out}: {counts}")

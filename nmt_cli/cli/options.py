@@ -10,6 +10,7 @@ from nmt_cli.cli.console import Verbosity
 
 SETTINGS = "Settings"
 OUTPUT = "Output"
+MACHINE = "Machine"
 MESSAGES = "Messages"
 
 
@@ -57,6 +58,22 @@ QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Say nothing but warnings and errors.", rich_help_panel=MESSAGES)
 ]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Say more.", rich_help_panel=MESSAGES)]
+
+DeviceOption = Annotated[
+    str,
+    typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:1 or mps.", rich_help_panel=MACHINE),
+]
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--threads",
+        metavar="N",
+        min=1,
+        help="CPU threads.",
+        rich_help_panel=MACHINE,
+        show_default="all cores",
+    ),
+]
 
 
 def verbosity(*, quiet: bool, verbose: bool) -> Verbosity:

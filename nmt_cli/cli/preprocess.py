@@ -8,12 +8,12 @@ import typer
 
 from nmt_cli.cli.console import StageProgress, Verbosity, messages, results, warn
 from nmt_cli.cli.options import (
+    MESSAGES,
     OUTPUT,
     ConfigOption,
     OverwriteOption,
     QuietOption,
     SetOption,
-    VerboseOption,
     assignments,
     verbosity,
 )
@@ -111,14 +111,22 @@ def preprocess(
         ),
     ] = os.cpu_count() or 1,
     quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", "-v", help="Show examples of dropped pairs.", rich_help_panel=MESSAGES),
+    ] = False,
 ) -> None:
     """Clean and tokenize a parallel corpus into a directory that `nmt train` takes.
 
-    SPEC is a prefix ([cyan]data/train[/] finds data/train.de and data/train.en, also .gz .xz .bz2 .zst), two files
-    ([cyan]a.de,a.en[/]), [cyan]x.tsv[/] or [cyan]x.tsv#1,3[/], [cyan]x.jsonl[/] or [cyan]x.jsonl#from,to[/],
-    [cyan]hf:ID:CONFIG:SPLIT[/] from the Hugging Face hub, or [cyan]-[/] (TSV on standard input). Append
-    [cyan]@weight=2[/] to see a corpus twice an epoch; for the hub also @revision=, @data_files=, @streaming=true.
+    SPEC names a corpus:
+      [cyan]data/train[/]                 data/train.de + .en, also .gz .xz .bz2 .zst
+      [cyan]a.de,a.en[/]                  two files
+      [cyan]x.tsv[/] or [cyan]x.tsv#1,3[/]         columns, source first
+      [cyan]x.jsonl[/] or [cyan]x.jsonl#a,b[/]     a `translation` object, or two fields
+      [cyan]hf:DATASET:CONFIG:SPLIT[/]    from the Hugging Face hub
+      [cyan]-[/] or [cyan]-#2,1[/]                 TSV on standard input
+    Options follow it: [cyan]@weight=2[/] shows it twice an epoch; for the hub also
+    @revision=NAME, @data_files=PATH and @streaming=true.
     """
     from nmt_cli.config import FILTERS, resolve
     from nmt_cli.preprocess import Request
@@ -143,7 +151,15 @@ def preprocess(
         card = run(request, _Reporter(progress))
     if level > Verbosity.QUIET:
         _show(card)
+        if level is Verbosity.VERBOSE:
+            _show_examples(card)
         messages().print(f"wrote {out} (data card: {out / 'data-card.md'})")
+
+
+def _show_examples(card: "DataCard") -> None:
+    console = messages()
+    for reason, corpus, line, text in card.examples():
+        console.print(f"{reason}: {corpus} line {line}: {text}", markup=False)
 
 
 class _Reporter:

@@ -153,12 +153,19 @@ class DataCard:
         parts += ["", "## Sentence lengths in train (tokens)", "", *_markdown_table(self._histogram())]
         if self.tally.examples:
             parts += ["", "## Examples of dropped pairs"]
-        for reason, examples in sorted(self.tally.examples.items()):
-            parts += ["", f"### {reason}", ""]
-            for each in examples:
-                shown = " ⇥ ".join(_shorten(text) for text in (each.source, each.target))
-                parts.append(f"- {self.tally.names[each.corpus]} line {each.line}: {shown}")
+        shown = ""
+        for reason, corpus, line, text in self.examples():
+            parts += ["", f"### {reason}", ""] if reason != shown else []
+            parts.append(f"- {corpus} line {line}: `{text}`")
+            shown = reason
         return "\n".join(parts) + "\n"
+
+    def examples(self) -> Iterator[tuple[str, str, int, str]]:
+        """Reason, corpus, line and shortened text of a few dropped pairs."""
+        for reason, examples in sorted(self.tally.examples.items()):
+            for each in examples:
+                text = " ⇥ ".join(_shorten(text) for text in (each.source, each.target))
+                yield reason, self.tally.names[each.corpus], each.line, text
 
     def _histogram(self) -> CardTable:
         train = self.splits["train"]
@@ -194,11 +201,10 @@ def _cell(text: str) -> str:
 
 
 def _shorten(text: str) -> str:
-    """An example as inline code: one line, no control characters, not too long."""
-    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[: _SHOWN + 1]).replace(
-        "`", "ˋ"
-    )
-    return f"`{shown[:_SHOWN]}…`" if len(shown) > _SHOWN else f"`{shown}`"
+    """An example on one line: no control characters, no backquotes, not too long."""
+    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[: _SHOWN + 1])
+    shown = shown.replace("`", "ˋ")
+    return f"{shown[:_SHOWN]}…" if len(shown) > _SHOWN else shown
 
 
 def _percent(part: int, whole: int) -> str:
