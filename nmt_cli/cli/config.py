@@ -11,6 +11,8 @@ from nmt_cli.cli.options import PresetOption, SetOption, assignments
 if TYPE_CHECKING:
     from nmt_cli.config import Resolved
 
+_TABLE_WIDTH = 120  # columns of a terminal from which on a table of settings is readable
+
 
 def config(
     file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="TOML file of settings.")] = None,
@@ -35,14 +37,21 @@ def config(
 
 
 def _show_reference() -> None:
+    from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
     from nmt_cli.config.reference import describe_settings
 
+    console = results()
+    if console.width < _TABLE_WIDTH:
+        for row in describe_settings():
+            console.print(Text.assemble((row.name, "bold"), f" = {row.default}  ({row.type})"))
+            console.print(Padding(Text(row.meaning), (0, 0, 0, 4)))
+        return
     table = Table(box=None, pad_edge=False)
     for heading in ("setting", "type", "default", "meaning"):
         table.add_column(heading, style="bold" if heading == "setting" else "", no_wrap=heading == "setting")
     for row in describe_settings():
         table.add_row(row.name, Text(row.type), Text(row.default), Text(row.meaning))
-    results().print(table)
+    console.print(table)

@@ -30,7 +30,7 @@ def results() -> Console:
     """Where results go. Not a terminal: plain text, and lines are not folded to a terminal's width."""
     plain = not sys.stdout.isatty()
     return Console(
-        file=sys.stdout, highlight=False, width=160 if plain else None, color_system=None if plain else "auto"
+        file=sys.stdout, highlight=False, width=240 if plain else None, color_system=None if plain else "auto"
     )
 
 
