@@ -1,0 +1,43 @@
+"""The bridge from encoder to decoder: the first decoder state, and the summary of the source."""
+
+import torch
+from torch import Tensor, nn
+
+from nmt_cli.config.model import ModelConfig
+from nmt_cli.model.cells import CELLS, LayerState
+from nmt_cli.model.encoder import Encoded
+
+
+class Bridge(nn.Module):
+    """s_0 of every decoder layer from what the encoder has read.
+
+    copy:        s_0 = h_n, layer by layer                    (Sutskever et al. 2014; Luong et al. 2015)
+    projection:  s_0 = tanh(W h_n), h_n of the top layer      (Cho et al. 2014; Bahdanau et al. 2015, A.2.2)
+    mean:        s_0 = tanh(W Σ_i h_i / n)                    (Sennrich et al. 2017, Nematus, section 3)
+
+    Each layer (and the cell c_0 of an LSTM) has its own W. A bidirectional h_n joins the last states of both
+    directions. If the decoder is fed a summary c = tanh(V h_n), the projection starts from it:
+    s_0 = tanh(W c)   (Cho et al. 2014, A.1.1)
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.kind = config.initial_state
+        self.layers, self.parts = config.decoder_layers, CELLS[config.cell].parts
+        H = config.hidden_size
+        self.W = None if self.kind == "copy" else nn.Linear(H, self.layers * self.parts * H)
+        self.V = nn.Linear(H, H) if config.context_every_step else None
+
+    def forward(self, encoded: Encoded, mask: Tensor) -> tuple[tuple[LayerState, ...], Tensor | None]:
+        """→ s_0 (B, H) of each layer, and the summary c (B, H) if the decoder is fed one."""
+        h_n = encoded.last[-1][0]  # (B, H)
+        c = None if self.V is None else torch.tanh(self.V(h_n))  # (B, H)
+        if self.W is None:
+            return encoded.last, c
+        if self.kind == "mean":
+            n = mask.sum(dim=1, keepdim=True).clamp(min=1)  # (B, 1)
+            h = (encoded.states * mask[..., None]).sum(dim=1) / n  # (B, H)
+        else:
+            h = h_n if c is None else c  # (B, H)
+        s_0 = torch.tanh(self.W(h)).chunk(self.layers * self.parts, dim=-1)  # layers × parts of (B, H)
+        return tuple(s_0[i : i + self.parts] for i in range(0, len(s_0), self.parts)), c

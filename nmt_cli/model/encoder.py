@@ -1,0 +1,85 @@
+"""The encoder: source words to one state for each position."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from nmt_cli.config.model import ModelConfig
+from nmt_cli.model.cells import LayerState
+from nmt_cli.model.dropout import Dropout
+from nmt_cli.model.recurrent import RecurrentLayer
+
+
+class Encoded(NamedTuple):
+    """What the encoder has read."""
+
+    states: Tensor  # (B, S, H) h_i of the top layer, in the order of the source
+    last: tuple[LayerState, ...]  # for each layer (h_n,) or (h_n, c_n), each (B, H)
+
+
+class Encoder(nn.Module):
+    """A stack of recurrent layers, some both ways: h_i = [h→_i; h←_i]  (Bahdanau et al. 2015, section 3.2)
+
+    Residual connections (from the second layer on): Wu et al. 2016, section 3.1; only the first layer in both
+    directions: section 3.2; the source reversed: Sutskever et al. 2014, section 3.3.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        both_ways = {"none": 0, "first": 1, "all": config.encoder_layers}[config.bidirectional]
+        self.layers = nn.ModuleList(
+            EncoderLayer(config, config.hidden_size if i else config.embedding_size, both_ways=i < both_ways)
+            for i in range(config.encoder_layers)
+        )
+        self.residual = config.residual
+        self.reverse_source = config.reverse_source
+        self.dropout = Dropout(config.dropout, variational=config.variational_dropout)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Encoded:
+        """Word vectors x (B, S, E), mask (B, S) true on real tokens."""
+        lengths = mask.sum(dim=1)  # (B,)
+        backwards = reversal(lengths, x.shape[1])  # (B, S)
+        if self.reverse_source:
+            swap = reversal(lengths - 1, x.shape[1])  # (B, S) without <eos>, which stays at the end
+            x = take(x, swap)  # (B, S, E)
+        last: list[LayerState] = []
+        for i, layer in enumerate(self.layers):
+            y, state = layer(x if i == 0 else self.dropout(x), mask, backwards)  # (B, S, H)
+            x = x + y if self.residual and i > 0 else y
+            last.append(state)
+        if self.reverse_source:
+            x = take(x, swap)  # attention can then be shown over the source as it was given
+        return Encoded(x, tuple(last))
+
+
+class EncoderLayer(nn.Module):
+    """One layer that reads forwards, or both ways with half of the size in each direction."""
+
+    def __init__(self, config: ModelConfig, input_size: int, *, both_ways: bool) -> None:
+        super().__init__()
+        size = config.hidden_size // 2 if both_ways else config.hidden_size
+        self.forwards = RecurrentLayer(config.cell, input_size, size, layer_norm=config.layer_norm)
+        self.backwards = (
+            RecurrentLayer(config.cell, input_size, size, layer_norm=config.layer_norm) if both_ways else None
+        )
+
+    def forward(self, x: Tensor, mask: Tensor, backwards: Tensor) -> tuple[Tensor, LayerState]:
+        """Input x (B, S, I), index `backwards` (B, S) → states (B, S, H), last states (B, H)."""
+        h, last = self.forwards.read(x, mask)  # (B, S, H), (B, H)
+        if self.backwards is None:
+            return h, last
+        b, first = self.backwards.read(take(x, backwards), mask)  # (B, S, H/2), (B, H/2)
+        states = torch.cat([h, take(b, backwards)], dim=-1)  # (B, S, H)
+        return states, tuple(torch.cat(pair, dim=-1) for pair in zip(last, first, strict=True))  # (B, H)
+
+
+def reversal(lengths: Tensor, positions: int) -> Tensor:
+    """(B, S) the index that turns round the first `lengths` positions of each row and leaves the rest."""
+    i = torch.arange(positions, device=lengths.device)  # (S,)
+    return torch.where(i < lengths[:, None], lengths[:, None] - 1 - i, i)  # (B, S)
+
+
+def take(x: Tensor, index: Tensor) -> Tensor:
+    """The vectors x (B, S, I) with their positions in the order `index` (B, S)."""
+    return x.gather(1, index[..., None].expand_as(x))

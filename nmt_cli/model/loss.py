@@ -1,0 +1,120 @@
+"""Vocabulary projection and cross-entropy in one, a few tokens at a time.
+
+For small models this is most of the work, and N·V logits most of the memory. Each chunk of tokens is
+projected, its loss and its gradient are computed in the same buffer, and the logits are gone before the next.
+"""
+
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nmt_cli.model.protocol import Loss
+
+
+def chunked_cross_entropy(
+    features: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    labels: Tensor,
+    *,
+    label_smoothing: float,
+    chunk_tokens: int,
+) -> Loss:
+    """Features (N, F), weight (V, F), bias (V,), labels (N,) → the summed loss.
+
+    z = W f + b;  loss = Σ_n (1-ε)(logΣexp z - z_y) + ε (logΣexp z - Σ_v z_v / V),  as torch smooths
+    """
+    needs_gradient = torch.is_grad_enabled() and any(x.requires_grad for x in (features, weight, bias))
+    total, cross_entropy = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
+        features, weight, bias, labels, label_smoothing, chunk_tokens, needs_gradient
+    )
+    return Loss(total, cross_entropy, len(labels))
+
+
+class _ChunkedCrossEntropy(torch.autograd.Function):
+    """The gradient is computed in the forward pass, where the logits are; backward only scales it."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        features: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        labels: Tensor,
+        smoothing: float,
+        chunk_tokens: int,
+        needs_gradient: bool,
+    ) -> tuple[Tensor, Tensor]:
+        device = features.device.type
+        half = _autocast_dtype(device)
+        f_all, W, b = (
+            x if half is None else x.to(half) for x in (features, weight, bias)
+        )  # cast once for all chunks
+        exact = torch.promote_types(features.dtype, torch.float32)  # of the softmax and of all sums
+        totals = torch.zeros(2, dtype=exact, device=features.device)  # Σ loss, Σ cross-entropy
+        if needs_gradient:
+            d_features = torch.empty_like(f_all)  # (N, F)
+            d_weight = torch.zeros_like(weight, dtype=exact)  # (V, F)
+            d_bias = torch.zeros_like(bias, dtype=exact)  # (V,)
+        logits = f_all.new_empty(
+            min(chunk_tokens, len(labels)), len(weight)
+        )  # (n, V) one buffer for all chunks
+        with nullcontext() if half is None else torch.autocast(device, enabled=False):
+            for start in range(0, len(labels), chunk_tokens):
+                chunk = slice(start, start + chunk_tokens)
+                f, y = f_all[chunk], labels[chunk, None]  # (n, F), (n, 1)
+                z = torch.addmm(b, f, W.t(), out=logits[: len(f)]).to(exact)  # (n, V)
+                totals += _losses(z, y, smoothing)
+                if needs_gradient:
+                    d_z = _gradient(z, y, smoothing).to(f.dtype)  # (n, V) in place of z
+                    torch.mm(d_z, W, out=d_features[chunk])  # (n, F)
+                    _accumulate(d_weight, d_z.t(), f)  # (V, F)
+                    d_bias += d_z.sum(dim=0, dtype=exact)  # (V,)
+                    del d_z
+                del z  # in half precision it is a copy: gone before the next one is made
+        if needs_gradient:
+            d_features, d_weight = d_features.to(features.dtype), d_weight.to(weight.dtype)
+            ctx.save_for_backward(d_features, d_weight, d_bias.to(bias.dtype))
+        total, cross_entropy = (part.clone() for part in totals)  # no views: callers may scale them in place
+        ctx.mark_non_differentiable(cross_entropy)
+        return total, cross_entropy
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, d_total: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        d_features, d_weight, d_bias = ctx.saved_tensors
+        return d_features * d_total, d_weight * d_total, d_bias * d_total, None, None, None, None
+
+
+def _losses(z: Tensor, y: Tensor, smoothing: float) -> Tensor:
+    """(2,) the smoothed loss and the cross-entropy of the logits z (n, V) for the labels y (n, 1), summed."""
+    log_sum = z.logsumexp(dim=1)  # (n,)
+    cross_entropy = (log_sum - z.gather(1, y)[:, 0]).sum()
+    if smoothing == 0:
+        return torch.stack([cross_entropy, cross_entropy])
+    uniform = (log_sum - z.mean(dim=1)).sum()
+    return torch.stack([(1 - smoothing) * cross_entropy + smoothing * uniform, cross_entropy])
+
+
+def _gradient(z: Tensor, y: Tensor, smoothing: float) -> Tensor:
+    """∂loss/∂z = softmax(z) - (1-ε) 1_y - ε/V, (n, V), written over z."""
+    torch.softmax(z, dim=1, out=z)
+    if smoothing:
+        z -= smoothing / z.shape[1]
+    return z.scatter_add_(1, y, torch.full_like(y, smoothing - 1, dtype=z.dtype))
+
+
+def _accumulate(total: Tensor, a: Tensor, b: Tensor) -> None:
+    """Add a b to `total`; half-precision products are added up in the precision of `total`."""
+    if a.dtype == total.dtype:
+        total.addmm_(a, b)
+    else:
+        total += a @ b
+
+
+def _autocast_dtype(device: str) -> torch.dtype | None:
+    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+        return torch.get_autocast_dtype(device)
+    return None

@@ -1,0 +1,152 @@
+"""The decoder that must go step by step: what attention finds goes into the next state."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import linear
+
+from nmt_cli.config.model import ModelConfig
+from nmt_cli.model.cells import LayerState
+from nmt_cli.model.decoder import Decoder, DecoderState, SourceMemory, expand
+
+
+class Step(NamedTuple):
+    """All that one step finds."""
+
+    s: Tensor  # (B, K, H) output of the top layer
+    context: Tensor  # (B, K, H) c_t
+    alpha: Tensor  # (B, K, S) α_t
+    layers: tuple[LayerState, ...]  # each (B, K, H)
+    feed: Tensor  # c_t (query before) or h̃_t (query after): (B, K, H or F)
+
+
+class Unrolled(NamedTuple):
+    """All that the T steps of teacher forcing find."""
+
+    states: Tensor  # (B, T, H) s_t
+    contexts: Tensor  # (B, T, H) c_t
+    attention: Tensor  # (B, T, S) α_t
+    feeds: Tensor  # (B, T, H or F) c_t or h̃_t
+
+
+class SequentialDecoder(Decoder):
+    """Attention and recurrence depend on each other:
+
+    query before:  c_t = attend(s_{t-1});  s_t = RNN([y_{t-1}; c_t], s_{t-1})    (Bahdanau et al. 2015, A.2.2)
+    query after:   s_t = RNN([y_{t-1}; h̃_{t-1}], s_{t-1});  c_t = attend(s_t);  h̃_t = readout(s_t, c_t)
+                                                                (Luong et al. 2015, 3.3, input feeding)
+
+    Only that stays in the loop. Keys, the word side of the gates and the dropout masks are made for all steps
+    before it, a deep readout for all steps after it.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        feed_size = config.hidden_size if config.query == "before" else config.features_size
+        super().__init__(config, input_size=config.embedding_size + feed_size, upper_size=config.hidden_size)
+        self.query_before = config.query == "before"
+        self.embedding_size = config.embedding_size
+        self.feed_size = feed_size
+
+    def start(self, memory: SourceMemory, beam: int) -> DecoderState:
+        """The first step is fed h̃_0 = 0."""
+        return DecoderState(
+            expand(memory.initial, beam), None if self.query_before else self._nothing_fed(memory, beam)
+        )
+
+    def decode(self, memory: SourceMemory, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Word vectors y (B, T, E) of all steps → features (B, T, F), attention (B, T, S)."""
+        W_y, W_feed, b = self._input_weights()
+        gates = linear(y, W_y, b)  # (B, T, G·H) the word side of the first layer's gates
+        masks = self._dropout_masks(gates)
+        unrolled = self.unroll(gates, W_feed, memory, masks)
+        features = (
+            self.readout(unrolled.states, y, unrolled.contexts) if self.query_before else unrolled.feeds
+        )
+        return self.dropout(features), unrolled.attention  # (B, T, F), (B, T, S)
+
+    def step(
+        self, y: Tensor, state: DecoderState, memory: SourceMemory
+    ) -> tuple[Tensor, DecoderState, Tensor]:
+        """Word vectors y (B, K, E) of one step → features (B, K, F), next state, attention (B, K, S)."""
+        W_y, W_feed, b = self._input_weights()
+        now = self._advance(linear(y, W_y, b), W_feed, state.layers, state.feed, memory, masks=())
+        features = self.readout(now.s, y, now.context) if self.query_before else now.feed  # (B, K, F)
+        return (
+            self.dropout(features),
+            DecoderState(now.layers, None if self.query_before else now.feed),
+            now.alpha,
+        )
+
+    def unroll(
+        self, gates: Tensor, W_feed: Tensor, memory: SourceMemory, masks: Sequence[Tensor]
+    ) -> Unrolled:
+        """The plain loop over time: gates (B, T, G·H), W_feed (G·H, H or F), masks (B, T or 1, H).
+
+        A pure function of its arguments and the weights of attention, layers and readout: a faster kernel
+        must equal it.
+        """
+        layers = expand(memory.initial, 1)  # each (B, 1, H)
+        feed = None if self.query_before else self._nothing_fed(memory, 1)  # (B, 1, F)
+        T = gates.shape[1]
+        masks = [mask.expand(-1, T, -1) for mask in masks]  # (B, T, H) of each upper layer
+        steps: list[Step] = []
+        for t, gates_t in enumerate(gates[:, None].unbind(dim=2)):  # (B, 1, G·H)
+            masks_t = [mask[:, t : t + 1] for mask in masks]  # (B, 1, H)
+            now = self._advance(gates_t, W_feed, layers, feed, memory, masks_t)
+            layers, feed = now.layers, now.feed
+            steps.append(now)
+        return Unrolled(
+            torch.cat([now.s for now in steps], dim=1),  # (B, T, H)
+            torch.cat([now.context for now in steps], dim=1),  # (B, T, H)
+            torch.cat([now.alpha for now in steps], dim=1),  # (B, T, S)
+            torch.cat([now.feed for now in steps], dim=1),  # (B, T, H or F)
+        )
+
+    def _advance(
+        self,
+        gates: Tensor,  # (B, K, G·H) the word side of the first layer's gates
+        W_feed: Tensor,  # (G·H, H or F)
+        layers: tuple[LayerState, ...],  # each (B, K, H)
+        feed: Tensor | None,  # (B, K, F) h̃_{t-1}
+        memory: SourceMemory,
+        masks: Sequence[Tensor],  # (B, 1, H) for each upper layer, or none
+    ) -> Step:
+        """One step, in either order."""
+        if self.query_before:
+            context, alpha = self.attend(layers[-1][0], memory)  # (B, K, H), (B, K, S)
+            s, layers = self._update(gates + linear(context, W_feed), layers, masks)  # (B, K, H)
+            return Step(s, context, alpha, layers, context)
+        assert feed is not None
+        s, layers = self._update(gates + linear(feed, W_feed), layers, masks)  # (B, K, H)
+        context, alpha = self.attend(s, memory)  # (B, K, H), (B, K, S)
+        return Step(s, context, alpha, layers, self.readout(s, None, context))
+
+    def _update(
+        self, gates: Tensor, layers: tuple[LayerState, ...], masks: Sequence[Tensor]
+    ) -> tuple[Tensor, tuple[LayerState, ...]]:
+        """All layers one step on: gates (B, K, G·H) of the first → output of the last (B, K, H), states."""
+        x, state = self.layers[0].update(gates, layers[0])  # (B, K, H)
+        after: list[LayerState] = [state]
+        for i, layer in enumerate(self.layers[1:]):
+            s, state = layer.step(x * masks[i] if masks else x, layers[i + 1])  # (B, K, H)
+            x = x + s if self.residual else s
+            after.append(state)
+        return x, tuple(after)
+
+    def _input_weights(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The first layer's W_ih for the word (G·H, E) and for what is fed (G·H, H or F), and its bias."""
+        W_ih, _, b_ih, _ = self.layers[0].weights
+        W_y, W_feed = torch.split(W_ih, [self.embedding_size, self.feed_size], dim=1)
+        return W_y, W_feed, b_ih
+
+    def _dropout_masks(self, gates: Tensor) -> list[Tensor]:
+        """(B, T or 1, H) for each upper layer; empty if nothing is dropped."""
+        like = gates[..., : self.layers[0].fused.hidden_size]  # (B, T, H)
+        masks = [self.dropout.mask(like) for _ in self.layers[1:]]
+        return [mask for mask in masks if mask is not None]
+
+    def _nothing_fed(self, memory: SourceMemory, beam: int) -> Tensor:
+        assert memory.values is not None
+        return memory.values.new_zeros(len(memory.values), beam, self.feed_size)  # (B, K, F)

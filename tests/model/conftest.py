@@ -1,0 +1,111 @@
+"""Tiny models of every preset and switch, and batches made from lists of token ids."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from nmt_cli.batch import Batch
+from nmt_cli.config.model import ModelConfig
+from nmt_cli.config.presets import PRESETS
+from nmt_cli.model import Seq2Seq, build_model
+
+VOCABULARY = 11
+Pairs = Sequence[tuple[Sequence[int], Sequence[int]]]
+TINY: dict[str, Any] = {"embedding_size": 6, "hidden_size": 8}
+
+WITHOUT_FEEDING = {"input_feeding": False}
+SWITCHES: list[tuple[str, dict[str, Any]]] = [
+    *((name, {}) for name in PRESETS),
+    *(("luong2015", {"cell": cell}) for cell in ("rnn", "gru")),
+    *(("bahdanau2015", {"cell": cell}) for cell in ("rnn", "lstm")),
+    *(("luong2015", {"attention": score}) for score in ("additive", "dot", "scaled_dot", "concat")),
+    ("luong2015", {"attention": "projected_dot", "attention_size": 5}),
+    ("bahdanau2015", {"attention": "additive", "attention_size": 5}),
+    ("bahdanau2015", {"attention": "general", "readout": "tanh"}),
+    ("bahdanau2015", {"readout": "state"}),
+    ("bahdanau2015", {"readout": "attentional", "readout_size": 7}),
+    ("bahdanau2015", {"encoder_layers": 2, "decoder_layers": 3, "residual": True, "layer_norm": True}),
+    ("luong2015", WITHOUT_FEEDING),
+    ("luong2015", WITHOUT_FEEDING | {"readout": "maxout", "cell": "gru"}),
+    ("luong2015", {"residual": True, "layer_norm": True}),
+    ("luong2015", {"initial_state": "mean", "encoder_layers": 1}),
+    ("luong2015", {"initial_state": "projection", "bidirectional": "first"}),
+    ("luong2015", {"reverse_source": True}),
+    ("luong2015", {"tied_embeddings": "decoder"}),
+    ("bahdanau2015", {"tied_embeddings": "all"}),
+    ("sutskever2014", {"cell": "rnn", "residual": True}),
+    ("sutskever2014", {"readout": "tanh"}),
+    ("cho2014", {"cell": "lstm", "initial_state": "copy", "readout": "attentional"}),
+    ("gnmt2016", {"cell": "gru", "layer_norm": True, "readout": "attentional"}),
+    ("gnmt2016", {"residual": False, "decoder_layers": 2, "initial_state": "mean"}),
+]
+
+
+def _name(switches: tuple[str, dict[str, Any]]) -> str:
+    return "-".join([switches[0], *(f"{key}={value}" for key, value in switches[1].items())])
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # tiny tensors: ten times faster
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(params=SWITCHES, ids=_name)
+def config(request: pytest.FixtureRequest) -> ModelConfig:
+    """Every preset, and every switch in some preset."""
+    preset, overrides = request.param
+    return ModelConfig.from_preset(preset, **TINY | overrides)
+
+
+@pytest.fixture(params=list(PRESETS))
+def preset(request: pytest.FixtureRequest) -> ModelConfig:
+    """Every preset."""
+    return ModelConfig.from_preset(request.param, **TINY)
+
+
+@pytest.fixture
+def build() -> Callable[..., Seq2Seq]:
+    """A model in double precision and without dropout, unless asked otherwise."""
+
+    def make(
+        config: ModelConfig, *, seed: int = 1, training: bool = False, dtype: torch.dtype = torch.float64
+    ) -> Seq2Seq:
+        generator = torch.Generator().manual_seed(seed)
+        model = build_model(config, VOCABULARY, VOCABULARY, shared=True, generator=generator)
+        return model.to(dtype).train(training)
+
+    return make
+
+
+@pytest.fixture
+def pad() -> Callable[..., Batch]:
+    """A batch from pairs of sentences without <eos>."""
+
+    def make(pairs: Pairs, *, extra_source: int = 0, extra_target: int = 0) -> Batch:
+        sources = [[*source, 3] for source, _ in pairs]
+        targets = [[*target, 3] for _, target in pairs]
+        width = max(map(len, targets)) + extra_target
+        source_width = max(map(len, sources)) + extra_source
+        positions = [b * width + t for b, target in enumerate(targets) for t in range(len(target))]
+        inputs = [[2, *target[:-1]] for target in targets]
+        return Batch(
+            torch.tensor([row + [0] * (source_width - len(row)) for row in sources]),
+            torch.tensor([len(row) for row in sources]),
+            torch.tensor([row + [0] * (width - len(row)) for row in inputs]),
+            torch.tensor([len(row) for row in targets]),
+            torch.tensor(positions),
+            torch.tensor([token for target in targets for token in target]),
+        )
+
+    return make
+
+
+@pytest.fixture
+def pairs() -> Pairs:
+    """Three sentence pairs of different lengths."""
+    return [([4, 5, 6, 7], [8, 9]), ([10, 4], [5, 6, 7, 8, 9]), ([9, 8, 7], [4])]

@@ -1,0 +1,211 @@
+"""Laws that hold for every preset and every switch."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch.testing import assert_close
+
+from nmt_cli.batch import Batch
+from nmt_cli.config.model import ModelConfig
+from nmt_cli.config.presets import PRESETS
+from nmt_cli.model import Seq2Seq
+
+Build = Callable[..., Seq2Seq]
+Pad = Callable[..., Batch]
+Pairs = list[tuple[list[int], list[int]]]
+
+sentences = st.lists(st.integers(4, 10), max_size=6)
+any_pairs = st.lists(st.tuples(sentences, sentences), min_size=1, max_size=4)
+
+
+def features_of(model: Seq2Seq, batch: Batch) -> tuple[torch.Tensor, torch.Tensor | None]:
+    return model.decode(model.encode(batch.source, batch.source_lengths), batch.target_inputs)
+
+
+def test_padding_never_changes_a_result(config: ModelConfig, build: Build, pad: Pad, pairs: Pairs) -> None:
+    model = build(config)
+    batch, padded = pad(pairs), pad(pairs, extra_source=3, extra_target=2)
+    features, attention = features_of(model, batch)
+    features_padded, attention_padded = features_of(model, padded)
+    T, S = batch.target_inputs.shape[1], batch.source.shape[1]
+    assert_close(features_padded[:, :T], features)
+    if attention is not None and attention_padded is not None:
+        assert_close(attention_padded[:, :T, :S], attention)
+    assert_close(model.loss(padded, label_smoothing=0.1), model.loss(batch, label_smoothing=0.1))
+
+
+def test_padding_never_changes_a_gradient(config: ModelConfig, build: Build, pad: Pad, pairs: Pairs) -> None:
+    model = build(config)
+    parameters = list(model.parameters())
+    plain = torch.autograd.grad(model.loss(pad(pairs)).total, parameters, allow_unused=True)
+    padded = torch.autograd.grad(
+        model.loss(pad(pairs, extra_source=3, extra_target=2)).total, parameters, allow_unused=True
+    )
+    assert_close(padded, plain)
+    assert all(gradient is not None for gradient in plain), "a parameter that nothing uses"
+
+
+def test_a_batch_of_n_equals_n_batches_of_one(
+    config: ModelConfig, build: Build, pad: Pad, pairs: Pairs
+) -> None:
+    model = build(config)
+    together, attention = features_of(model, pad(pairs))
+    for row, pair in enumerate(pairs):
+        alone, attention_alone = features_of(model, pad([pair]))
+        T, S = len(pair[1]) + 1, len(pair[0]) + 1
+        assert_close(together[row : row + 1, :T], alone)
+        if attention is not None and attention_alone is not None:
+            assert_close(attention[row : row + 1, :T, :S], attention_alone)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@given(drawn=any_pairs)
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_sentences_together_equal_each_alone(name: str, drawn: Pairs, build: Build, pad: Pad) -> None:
+    model = build(ModelConfig.from_preset(name, embedding_size=6, hidden_size=8))
+    total = model.loss(pad(drawn)).total
+    assert_close(total, torch.stack([model.loss(pad([pair])).total for pair in drawn]).sum())
+
+
+def test_one_step_at_a_time_equals_teacher_forcing(
+    config: ModelConfig, build: Build, pad: Pad, pairs: Pairs
+) -> None:
+    """For K hypotheses at once that follow different targets, in an order that changes at every step."""
+    model = build(config)
+    batch = pad(pairs)
+    B, T, K = len(pairs), 5, 3
+    targets = torch.randint(4, 11, (B, K, T), generator=torch.Generator().manual_seed(3))
+    memory = model.encode(batch.source, batch.source_lengths)
+    expected = [model.decode(memory, targets[:, k]) for k in range(K)]
+
+    state = model.start(memory, K)
+    order = torch.arange(K).expand(B, K)  # which target the hypothesis at each place follows
+    shuffle = torch.tensor([[2, 0, 1], [1, 1, 0], [0, 2, 2]])
+    for t in range(T):
+        tokens = targets[:, :, t].gather(1, order)
+        features, state, attention = model.step(tokens, state, memory)
+        for b in range(B):
+            for k in range(K):
+                forced, forced_attention = expected[int(order[b, k])]
+                assert_close(features[b, k], forced[b, t])
+                if attention is not None and forced_attention is not None:
+                    assert_close(attention[b, k], forced_attention[b, t])
+        state, order = state.reorder(shuffle), order.gather(1, shuffle)
+
+
+def test_sentences_can_leave_the_batch(config: ModelConfig, build: Build, pad: Pad, pairs: Pairs) -> None:
+    model = build(config)
+    batch = pad(pairs)
+    memory = model.encode(batch.source, batch.source_lengths)
+    _, state, _ = model.step(torch.full((3, 2), 2), model.start(memory, 2), memory)
+    tokens = torch.tensor([[4, 5], [6, 7], [8, 9]])
+    features, _, attention = model.step(tokens, state, memory)
+    rows = torch.tensor([2, 0])
+    kept, _, kept_attention = model.step(tokens[rows], state.select(rows), memory.select(rows))
+    assert_close(kept, features[rows])
+    if attention is not None and kept_attention is not None:
+        assert_close(kept_attention, attention[rows])
+
+
+def test_start_shares_the_memory_between_hypotheses(
+    preset: ModelConfig, build: Build, pad: Pad, pairs: Pairs
+) -> None:
+    model = build(preset)
+    batch = pad(pairs)
+    memory = model.encode(batch.source, batch.source_lengths)
+    state = model.start(memory, 7)
+    for layer, initial in zip(state.layers, memory.initial, strict=True):
+        for part, first in zip(layer, initial, strict=True):
+            assert part.shape == (3, 7, 8)
+            assert part.data_ptr() == first.data_ptr()
+
+
+def test_attention_rows_sum_to_one_and_are_zero_on_padding(
+    config: ModelConfig, build: Build, pad: Pad, pairs: Pairs
+) -> None:
+    batch = pad(pairs, extra_source=2)
+    _, attention = features_of(build(config), batch)
+    if config.attention == "none":
+        assert attention is None
+        return
+    assert attention is not None
+    assert_close(attention.sum(dim=-1), torch.ones_like(attention[..., 0]))
+    assert bool((attention >= 0).all())
+    for row, length in enumerate(batch.source_lengths.tolist()):
+        assert torch.count_nonzero(attention[row, :, length:]) == 0
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_reversing_the_source_in_the_data_equals_the_switch(
+    name: str, build: Build, pad: Pad, pairs: Pairs
+) -> None:
+    tiny = {"embedding_size": 6, "hidden_size": 8}
+    switch = build(ModelConfig.from_preset(name, **tiny | {"reverse_source": True}))
+    plain = build(ModelConfig.from_preset(name, **tiny | {"reverse_source": False}))
+    features, attention = features_of(switch, pad(pairs))
+    expected, attention_expected = features_of(
+        plain, pad([(source[::-1], target) for source, target in pairs])
+    )
+    assert_close(features, expected)
+    if attention is not None and attention_expected is not None:  # shown over the source as it was given
+        for row, (source, _) in enumerate(pairs):
+            n = len(source)
+            assert_close(attention[row, :, :n], attention_expected[row, :, :n].flip(-1))
+            assert_close(attention[row, :, n], attention_expected[row, :, n])  # <eos> stays
+
+
+def test_dropout_is_off_in_evaluation_and_on_in_training(
+    config: ModelConfig, build: Build, pad: Pad, pairs: Pairs
+) -> None:
+    model = build(config.model_copy(update={"dropout": 0.5, "word_dropout": 0.3}))
+    undropped = build(config.model_copy(update={"dropout": 0.0}))
+    batch = pad(pairs)
+    assert_close(features_of(model, batch)[0], features_of(undropped, batch)[0], rtol=0, atol=0)
+    model.train()
+    torch.manual_seed(1)
+    first = features_of(model, batch)[0]
+    again = features_of(model, batch)[0]
+    assert not torch.allclose(first, again)
+    torch.manual_seed(1)
+    assert_close(features_of(model, batch)[0], first, rtol=0, atol=0)
+
+
+def test_a_row_of_nothing_but_padding_gives_no_nan(
+    config: ModelConfig, build: Build, pad: Pad, pairs: Pairs
+) -> None:
+    model = build(config, training=True, dtype=torch.float32)
+    batch = pad(pairs)
+    source, lengths = batch.source.clone(), batch.source_lengths.clone()
+    source[1], lengths[1] = 0, 0
+    batch = batch._replace(source=source, source_lengths=lengths)
+    _, attention = features_of(model, batch)
+    assert attention is None or torch.count_nonzero(attention[1]) == 0
+    loss = model.loss(batch)
+    loss.total.backward()  # type: ignore[no-untyped-call]
+    assert bool(loss.total.isfinite())
+    assert all(bool(p.grad.isfinite().all()) for p in model.parameters() if p.grad is not None)
+
+
+@pytest.mark.parametrize("overrides", [{}, {"attention": "additive", "input_feeding": False}])
+def test_sentences_of_500_tokens_work(overrides: dict[str, object], build: Build, pad: Pad) -> None:
+    generator = torch.Generator().manual_seed(1)
+    long: Pairs = [(torch.randint(4, 11, (499,), generator=generator).tolist(), [5] * 499), ([4], [5])]
+    config = ModelConfig.from_preset("luong2015", embedding_size=6, hidden_size=8, **overrides)
+    model = build(config, training=True, dtype=torch.float32)
+    loss = model.loss(pad(long))
+    loss.total.backward()  # type: ignore[no-untyped-call]
+    assert bool(loss.total.isfinite())
+    assert all(p.grad is not None and bool(p.grad.isfinite().all()) for p in model.parameters())
+
+
+def test_forward_never_writes_to_the_model(config: ModelConfig, build: Build, pad: Pad, pairs: Pairs) -> None:
+    model = build(config)
+    before = {name: set(vars(module)) for name, module in model.named_modules()}
+    weights = {name: weight.clone() for name, weight in model.state_dict().items()}
+    features_of(model, pad(pairs))
+    assert {name: set(vars(module)) for name, module in model.named_modules()} == before
+    assert all(torch.equal(weight, weights[name]) for name, weight in model.state_dict().items())
+    assert not list(model.buffers())
