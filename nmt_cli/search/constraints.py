@@ -1,0 +1,95 @@
+"""What a translation must and must not say: banned tokens, lengths, repetitions, a given beginning."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.tokens import EOS
+
+_FREE = -1  # in place of a token: the sentence may say what it likes
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """A forced token comes first (a prefix, <eos> at the longest length); other rules hold where none is.
+
+    t tokens stand already when the token of step t = 0, 1, … is chosen. Lengths do not count <eos>.
+    """
+
+    banned: Tensor  # (n,) ids
+    min_length: int
+    ngram: int  # 0 if repetitions are allowed
+    limits: Tensor  # (B,) the longest length of each sentence
+    prefix: Tensor | None  # (B, P) forced tokens, _FREE where a sentence has no more of them
+    shortest_limit: int  # of all sentences, known on the host: nothing is forced in between
+    longest_limit: int
+
+    def select(self, rows: Tensor) -> Self:
+        """The sentences `rows` (B',) only."""
+        prefix = None if self.prefix is None else self.prefix.index_select(0, rows)
+        return replace(self, limits=self.limits.index_select(0, rows), prefix=prefix)
+
+    def forced(self, t: int) -> Tensor | None:
+        """(B,) the token that must come next, _FREE where there is a choice; None if all are free."""
+        in_prefix = self.prefix is not None and t < self.prefix.shape[1]
+        if not in_prefix and t < self.shortest_limit:
+            return None
+        free = self.prefix[:, t] if self.prefix is not None and in_prefix else _FREE
+        return torch.where(self.limits <= t, EOS, free)
+
+    def exclude(self, log_p: Tensor, t: int, sequences: Tensor | None) -> None:
+        """Log p (B, K, V) becomes -∞ in place where a token may not follow `sequences` (B, K, t)."""
+        if len(self.banned):
+            log_p.index_fill_(2, self.banned, -torch.inf)
+        if t < self.min_length:
+            log_p[..., EOS] = -torch.inf
+        if sequences is not None and t >= self.ngram:
+            exclude_repetitions(log_p, sequences, self.ngram)
+
+
+def exclude_repetitions(log_p: Tensor, sequences: Tensor, n: int) -> None:
+    """Log p (B, K, V) becomes -∞ in place where a token would repeat an n-gram of `sequences` (B, K, t)."""
+    windows = sequences.unfold(2, n, 1)  # (B, K, t-n+1, n) all n-grams so far
+    last = sequences[:, :, None, sequences.shape[2] - n + 1 :]  # (B, K, 1, n-1) would begin the next one
+    repeats = (windows[..., :-1] == last).all(dim=-1)  # (B, K, t-n+1)
+    ceiling = torch.where(repeats, -torch.inf, torch.inf).to(log_p.dtype)
+    # A minimum, because one token may end several windows.
+    log_p.scatter_reduce_(2, windows[..., -1], ceiling, "amin")
+
+
+def build_constraints(
+    config: SearchConfig,
+    source_lengths: Tensor,
+    *,
+    banned: Sequence[int],
+    prefix: Sequence[Sequence[int]] | None,
+    device: torch.device,
+) -> Constraints:
+    """For each sentence limit = max(min_length, |prefix|, min(max_length, ratio · |source| + constant))."""
+    limits = torch.full_like(source_lengths, config.max_length)  # (B,)
+    if config.max_length_ratio is not None:
+        allowed = (source_lengths * config.max_length_ratio).long() + config.max_length_constant
+        limits = torch.minimum(limits, allowed)
+    limits = limits.clamp(min=config.min_length)
+    forced = None
+    if prefix is not None and any(prefix):
+        assert len(prefix) == len(source_lengths)
+        assert not any(EOS in tokens for tokens in prefix), "a prefix goes on after its last token"
+        forced = torch.full((len(prefix), max(map(len, prefix))), _FREE)  # (B, P)
+        for row, tokens in zip(forced, prefix, strict=True):
+            row[: len(tokens)] = torch.tensor(tokens, dtype=torch.long)
+        limits = torch.maximum(limits, (forced != _FREE).sum(dim=1))
+    assert EOS not in banned, "nothing could ever end"
+    return Constraints(
+        banned=torch.tensor(banned, dtype=torch.long, device=device),
+        min_length=config.min_length,
+        ngram=config.no_repeat_ngram,
+        limits=limits.to(device),
+        prefix=None if forced is None else forced.to(device),
+        shortest_limit=int(limits.min()),
+        longest_limit=int(limits.max()),
+    )

@@ -1,0 +1,14 @@
+"""What the tests of search share."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # tiny tensors: ten times faster
+    yield
+    torch.set_num_threads(threads)

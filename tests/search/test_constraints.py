@@ -1,0 +1,123 @@
+"""What a translation must and must not say."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.errors import NmtError
+from nmt_cli.search.constraints import exclude_repetitions
+from nmt_cli.tokens import EOS
+from tests.search.toy import Toy
+
+SENTENCES = 12
+ways = pytest.mark.parametrize(
+    "way", [{"beam_size": 1}, {"beam_size": 4, "n_best": 4}, {"sampling": True, "n_best": 4}], ids=str
+)
+Way = dict[str, int | bool]
+
+
+def ngrams(tokens: list[int], n: int) -> list[tuple[int, ...]]:
+    return [tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)]
+
+
+@ways
+def test_banned_tokens_never_occur(way: Way) -> None:
+    toy = Toy(1, lengths=(3,) * SENTENCES, vocabulary=8)
+    for found in toy.search(SearchConfig(**way), banned=(0, 1, 2, 6)):
+        assert all({0, 1, 2, 6}.isdisjoint(hypothesis.tokens) for hypothesis in found)
+
+
+@ways
+def test_translations_are_neither_too_short_nor_too_long(way: Way) -> None:
+    toy = Toy(2, lengths=(3,) * SENTENCES, vocabulary=6)
+    lengths = {
+        len(hypothesis.tokens)
+        for found in toy.search(SearchConfig(min_length=3, max_length=5, **way))
+        for hypothesis in found
+    }
+    assert lengths == {3, 4, 5}
+
+
+@ways
+def test_the_longest_length_grows_with_the_source(way: Way) -> None:
+    toy = Toy(3, lengths=(1, 2, 3, 4, 10), vocabulary=40)
+    toy.logits[..., EOS] = -30.0  # would never end
+    found = toy.search(SearchConfig(max_length=17, max_length_ratio=1.5, max_length_constant=4, **way))
+    assert [{len(hypothesis.tokens) for hypothesis in hypotheses} for hypotheses in found] == [
+        {5}, {7}, {8}, {10}, {17}
+    ]  # fmt: skip
+
+
+@ways
+def test_a_translation_that_is_cut_still_has_the_score_of_its_end(way: Way) -> None:
+    toy = Toy(4, vocabulary=20)
+    toy.logits[..., EOS] = -30.0
+    for hypothesis in toy.search(SearchConfig(max_length=6, **way))[0]:
+        expected = toy.sentence(0).log_probability(hypothesis.tokens)
+        assert hypothesis.log_probability == pytest.approx(expected, abs=1e-4)
+
+
+@ways
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_no_ngram_occurs_twice(way: Way, n: int) -> None:
+    toy = Toy(5, lengths=(3,) * SENTENCES, vocabulary=25)
+    settings = SearchConfig(min_length=12, max_length=20, **way)
+    free = toy.search(settings)
+    held = toy.search(settings.model_copy(update={"no_repeat_ngram": n}))
+    assert (
+        any(len(set(ngrams(h.tokens, n))) < len(ngrams(h.tokens, n)) for found in free for h in found)
+        or n > 1
+    )
+    for found in held:
+        assert all(len(set(ngrams(h.tokens, n))) == len(ngrams(h.tokens, n)) for h in found)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 4), st.integers(0, 12))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_exactly_the_repetitions_are_excluded(seed: int, n: int, t: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    sequences = torch.randint(3, (2, 3, max(t, n)), generator=generator)
+    log_p = torch.randn(2, 3, 4, generator=generator)
+    expected = log_p.clone()
+    for b in range(2):
+        for k in range(3):
+            tokens = sequences[b, k].tolist()
+            for token in range(4):
+                if tuple([*tokens, token][-n:]) in ngrams(tokens, n):
+                    expected[b, k, token] = -torch.inf
+    exclude_repetitions(log_p, sequences, n)
+    assert log_p.equal(expected)
+
+
+@ways
+def test_a_translation_begins_with_its_prefix_whatever_is_banned(way: Way) -> None:
+    toy = Toy(6, lengths=(3, 3, 3, 3), vocabulary=30)
+    prefix = [[5, 5, 5], [], [0, 7], [9] * 12]
+    config = SearchConfig(no_repeat_ngram=2, max_length=8, **way)
+    result = toy.search(config, banned=(0, 9), prefix=prefix)
+    for b, found in enumerate(result):
+        for hypothesis in found:
+            length = len(prefix[b])
+            assert hypothesis.tokens[:length] == prefix[b]
+            assert {0, 9}.isdisjoint(hypothesis.tokens[length:])
+            assert len(hypothesis.tokens) <= max(8, length)
+            expected = toy.sentence(b).log_probability(hypothesis.tokens)
+            assert hypothesis.log_probability == pytest.approx(expected, abs=1e-3)
+    # The sentence without a prefix is not touched by the others.
+    assert [h.tokens for h in result[1]] == [h.tokens for h in toy.search(config, banned=(0, 9))[1]]
+
+
+def test_a_prefix_is_one_hypothesis_and_the_beam_grows_after_it() -> None:
+    toy = Toy(7, vocabulary=30)
+    [found] = toy.search(SearchConfig(beam_size=5, n_best=5), prefix=[[4, 8, 15]])
+    assert len({tuple(hypothesis.tokens) for hypothesis in found}) == 5
+
+
+def test_rules_that_leave_nothing_to_say_are_an_error() -> None:
+    toy = Toy(8, vocabulary=6)
+    with pytest.raises(NmtError, match="no translation for 1 of 1 sentences") as caught:
+        toy.search(SearchConfig(min_length=6, max_length=8, no_repeat_ngram=1))
+    assert "search.min_length" in caught.value.hint
+    assert "search.no_repeat_ngram" in caught.value.hint

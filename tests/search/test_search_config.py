@@ -1,0 +1,40 @@
+"""Settings of search that contradict each other are refused, and both are named."""
+
+from typing import Any
+
+import pytest
+
+from nmt_cli.config import resolve
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_best": 6}, "search.n_best = 6 contradicts search.beam_size = 5"),
+        ({"min_length": 9, "max_length": 8}, "search.min_length = 9 contradicts search.max_length = 8"),
+        ({"word_reward": 0.5}, "search.word_reward = 0.5 contradicts search.length_normalization = average"),
+        ({"temperature": 0.5}, "search.temperature = 0.5 contradicts search.sampling = false"),
+        ({"top_k": 5}, "search.top_k = 5 contradicts search.sampling = false"),
+        ({"top_p": 0.5}, "search.top_p = 0.5 contradicts search.sampling = false"),
+        (
+            {"sampling": "true", "stopping": "exact"},
+            "search.stopping = exact contradicts search.sampling = true",
+        ),
+    ],
+    ids=str,
+)
+def test_a_contradiction_names_both_settings(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve(None, [f"search.{key}={value}" for key, value in settings.items()])
+    assert message in caught.value.message
+
+
+def test_all_contradictions_are_named_together() -> None:
+    with pytest.raises(ValueError, match=r"search\.n_best = 9.*search\.top_k = 3"):
+        SearchConfig(n_best=9, top_k=3)
+
+
+def test_more_samples_than_the_beam_is_wide_are_no_contradiction() -> None:
+    assert SearchConfig(n_best=9, sampling=True, top_k=3).width == 9
