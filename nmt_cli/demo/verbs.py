@@ -14,8 +14,8 @@ Two verbs may share a word: what they take decides (know a person: kennen; know 
 """
 
 VERBS = """
-eat ate eaten | essen isst hat gegessen | person | food | cooking eating leisure | mi
-drink drank drunk | trinken trinkt hat getrunken | person | drink | cooking eating leisure | mi
+eat ate eaten | essen isst hat gegessen | person | food | cooking eating !garden !balcony !park | mi
+drink drank drunk | trinken trinkt hat getrunken | person | drink | cooking eating !garden !balcony !park | mi
 cook | kochen kocht hat gekocht | person | boil | cooking | mi
 bake | backen backt hat gebacken | person | bake | cooking | m
 cut cut cut | schneiden schneidet hat geschnitten | person | cut | cooking | mi
