@@ -5,10 +5,10 @@ from typing import Annotated
 import typer
 
 from nmt_cli import __version__
-from nmt_cli.cli import config, demo_data, preprocess
+from nmt_cli.cli import average, config, demo_data, preprocess, presets, train
 from nmt_cli.cli.boundary import Boundary
 
-DATA, INFORMATION = "Data", "Information"
+DATA, TRAINING, INFORMATION = "Data", "Training", "Information"
 
 app = typer.Typer(
     name="nmt",
@@ -39,4 +39,7 @@ def options(
 
 app.command("preprocess", rich_help_panel=DATA)(preprocess.preprocess)
 app.command("demo-data", rich_help_panel=DATA)(demo_data.demo_data)
+app.command("train", rich_help_panel=TRAINING)(train.train)
+app.command("average", rich_help_panel=TRAINING)(average.average)
+app.command("presets", rich_help_panel=INFORMATION)(presets.presets)
 app.command("config", rich_help_panel=INFORMATION)(config.config)

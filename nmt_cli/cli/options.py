@@ -20,7 +20,8 @@ def _complete_setting(incomplete: str) -> list[str]:
     return [f"{name}=" for name in setting_names() if name.startswith(incomplete)]
 
 
-def _complete_preset(incomplete: str) -> list[str]:
+def complete_preset(incomplete: str) -> list[str]:
+    """Names of presets that begin like this."""
     from nmt_cli.config import PRESETS
 
     return [name for name in PRESETS if name.startswith(incomplete)]
@@ -47,7 +48,7 @@ PresetOption = Annotated[
         metavar="NAME",
         help="Short for --set model.preset=NAME.",
         rich_help_panel=SETTINGS,
-        autocompletion=_complete_preset,
+        autocompletion=complete_preset,
     ),
 ]
 OverwriteOption = Annotated[

@@ -1,0 +1,69 @@
+"""The mean of several models as a new run directory: what `nmt average` does."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from torch import Tensor
+
+from nmt_cli import manifest
+from nmt_cli.errors import UsageError
+from nmt_cli.output import new_directory
+from nmt_cli.run.checkpoint import Checkpoints
+from nmt_cli.run.directory import KIND, MODEL, RunDirectory, listed
+from nmt_cli.run.durable import tensor_bytes
+from nmt_cli.run.weights import mean_weights, weights_of
+
+
+def average(
+    runs: Sequence[Path], out: Path, *, last: int | None = None, overwrite: bool = False
+) -> list[str]:
+    """Write to `out` the mean of the models of several runs, or of the kept checkpoints of one.
+
+    `last`: only so many of the last checkpoints. Gives back the names of what was averaged.
+    """
+    opened = [RunDirectory.open(path) for path in runs]
+    first = opened[0]
+    for other in opened[1:]:
+        if other.vocabularies != first.vocabularies:
+            raise UsageError(
+                f"{other.path} and {first.path} have different vocabularies",
+                hint="average runs on the same data",
+            )
+        if other.config.model != first.config.model:
+            raise UsageError(
+                f"{other.path} and {first.path} have different model settings",
+                hint="average runs of the same model, best those that began with the same weights",
+            )
+    names, many = _checkpoints(first, last) if len(opened) == 1 else _models(opened)
+    content = tensor_bytes(mean_weights(many))
+    with new_directory(out, overwrite=overwrite) as folder:
+        for name in listed(first.path):
+            if name != MODEL:
+                shutil.copyfile(first.path / name, folder / name)
+        (folder / MODEL).write_bytes(content)
+        (folder / "README.md").write_text(
+            f"# Translation from {first.facts.source_lang} to {first.facts.target_lang}\n\n"
+            "The mean of the weights of:\n\n" + "".join(f"- {name}\n" for name in names),
+            "utf-8",
+        )
+        manifest.write_manifest(folder, KIND, listed(folder))
+    return names
+
+
+def _checkpoints(run: RunDirectory, last: int | None) -> tuple[list[str], Iterator[dict[str, Tensor]]]:
+    checkpoints = Checkpoints(run.path)
+    updates = checkpoints.updates()[-(last or 0) :]
+    if len(updates) < 2:
+        raise UsageError(
+            f"{run.path} has kept {len(updates)} checkpoint, which needs no average",
+            hint="train with a larger train.average_best, or give several runs",
+        )
+    names = [str(checkpoints.weights_path(update)) for update in updates]
+    return names, (checkpoints.load_weights(update) for update in updates)
+
+
+def _models(runs: Sequence[RunDirectory]) -> tuple[list[str], Iterator[dict[str, Tensor]]]:
+    return [str(run.path / MODEL) for run in runs], (weights_of(run.load_model()) for run in runs)

@@ -1,0 +1,165 @@
+"""What resume needs. A checkpoint is a set of files that one rename makes the current one.
+
+    state/current.json                       position, history, and SHA-256 of the files of the checkpoint
+    state/update-NNNNNNNN.safetensors        optimizer, loss scale, moving average
+    checkpoints/update-NNNNNNNN.safetensors  weights to use, of this and of the best updates
+
+New files have new names, so the rename of current.json is the only moment that counts: before it the last
+checkpoint is whole, after it the new one is. What no checkpoint names is removed afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from nmt_cli.errors import OutputError, StoreError
+from nmt_cli.run.durable import FileFacts, read_tensors, remove_partial, write_json, write_tensors
+
+FORMAT = 1
+STATE, WEIGHTS = "state", "checkpoints"
+CURRENT = f"{STATE}/current.json"
+SUFFIX = ".safetensors"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One moment of training: all that decides what comes next."""
+
+    update: int
+    progress: Mapping[str, Any]  # JSON
+    state: Mapping[str, Tensor]
+    weights: Mapping[str, Tensor]
+
+
+class Checkpoints:
+    """The checkpoints of a run directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._hint = f"copy {folder} again, or train a new model"
+
+    def weights_path(self, update: int) -> Path:
+        """Where the weights to use of an update are."""
+        return self.folder / WEIGHTS / _name(update)
+
+    def commit(self, checkpoint: Checkpoint, keep: Callable[[int], bool]) -> None:
+        """Write a checkpoint, make it the current one, then remove all that neither it nor `keep` needs."""
+        name = _name(checkpoint.update)
+        previous = self._read() if (self.folder / CURRENT).exists() else None
+        try:
+            for part in (STATE, WEIGHTS):
+                (self.folder / part).mkdir(exist_ok=True)
+            before: dict[str, FileFacts] = previous["files"] if previous else {}
+            if previous and previous["update"] == checkpoint.update:  # only the progress is new
+                files = {f"{part}/{name}": before[f"{part}/{name}"] for part in (STATE, WEIGHTS)}
+            else:
+                files = {
+                    f"{WEIGHTS}/{name}": write_tensors(self.folder / WEIGHTS / name, checkpoint.weights),
+                    f"{STATE}/{name}": write_tensors(self.folder / STATE / name, checkpoint.state),
+                }
+            kept = {
+                file: facts
+                for file, facts in before.items()
+                if file.startswith(WEIGHTS) and keep(_update(file))
+            }
+            content = {
+                "format": FORMAT,
+                "update": checkpoint.update,
+                "progress": dict(checkpoint.progress),
+                "files": {**kept, **files},
+            }
+            write_json(self.folder / CURRENT, content)
+        except (OutputError, OSError) as error:
+            message = (
+                error.message
+                if isinstance(error, OutputError)
+                else f"cannot write {self.folder}: {error.strerror}"
+            )
+            if previous is None:
+                raise OutputError(
+                    message, hint=error.hint if isinstance(error, OutputError) else self._hint
+                ) from error
+            raise OutputError(
+                f"{message}; the checkpoint of update {previous['update']} is intact",
+                hint=f"mend the cause (free some space?), then `nmt train --resume {self.folder}`",
+            ) from error
+        self.remove_unused()
+
+    def load(self) -> Checkpoint:
+        """The current checkpoint; refuses one whose files are not as they were written."""
+        content = self._read()
+        name = _name(content["update"])
+        tensors = {
+            part: read_tensors(self.folder / part / name, content["files"][f"{part}/{name}"], hint=self._hint)
+            for part in (STATE, WEIGHTS)
+        }
+        return Checkpoint(content["update"], content["progress"], tensors[STATE], tensors[WEIGHTS])
+
+    def load_weights(self, update: int) -> dict[str, Tensor]:
+        """Weights to use of a kept update."""
+        facts = self._read()["files"].get(f"{WEIGHTS}/{_name(update)}")
+        return read_tensors(self.weights_path(update), facts, hint=self._hint)
+
+    def updates(self) -> list[int]:
+        """Every update whose weights are kept, oldest first."""
+        return sorted(_update(name) for name in self._read()["files"] if name.startswith(WEIGHTS))
+
+    def remove_unused(self) -> None:
+        """Remove what the current checkpoint does not name; also the traces of a killed process."""
+        used = set(self._read()["files"]) | {CURRENT}
+        for part in (STATE, WEIGHTS):
+            remove_partial(self.folder / part)
+            for path in (self.folder / part).iterdir():
+                if path.suffix == SUFFIX and f"{part}/{path.name}" not in used:
+                    path.unlink(missing_ok=True)
+
+    def _read(self) -> dict[str, Any]:
+        path = self.folder / CURRENT
+        try:
+            content = json.loads(path.read_text("utf-8"))
+            version = int(content["format"])
+            if version > FORMAT:
+                raise StoreError(
+                    f"{path} has format {version}, this version of nmt reads up to {FORMAT}",
+                    hint="upgrade nmt-cli",
+                )
+            _check(content)
+        except FileNotFoundError as error:
+            raise StoreError(
+                f"{self.folder} has no state to resume from",
+                hint="`nmt train --init` starts a new run from its model",
+            ) from error
+        except OSError as error:
+            raise StoreError(f"cannot read {path}: {error.strerror}", hint="check its permissions") from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StoreError(f"{path} is damaged", hint=self._hint) from error
+        assert isinstance(content, dict)
+        return content
+
+
+def _check(content: Mapping[str, Any]) -> None:
+    """Raise a ValueError or the like unless the content has the right shape."""
+    int(content["update"]), dict(content["progress"])
+    for name, facts in content["files"].items():
+        part, _, file = name.partition("/")
+        # A name from a stranger must not lead out of the directory.
+        if part not in (STATE, WEIGHTS) or os.sep in file or _name(_update(name)) != file:
+            raise ValueError(name)
+        FileFacts(size=int(facts["size"]), sha256=str(facts["sha256"]))
+    for part in (STATE, WEIGHTS):
+        content["files"][f"{part}/{_name(content['update'])}"]
+
+
+def _name(update: int) -> str:
+    return f"update-{update:08d}{SUFFIX}"
+
+
+def _update(name: str) -> int:
+    return int(name.rpartition("-")[2].removesuffix(SUFFIX))

@@ -1,0 +1,225 @@
+"""The layout of a run directory, which can be copied anywhere.
+
+    manifest.json            format version, size and SHA-256 of every file of this first group
+    run.json                 languages, and where the training data was
+    config.json              settings, resolved, with the layer of each
+    model.safetensors        the model to use: the best, or the mean of the best
+    shared.model             the vocabulary, or source.model and target.model
+    normalization.tsv        replacements to apply to text, if there are any
+    valid.*, test.*          raw text
+
+    README.md                model card
+    metrics.jsonl            one line for every figure of training, `curves.svg` draws them
+    samples.json             the sample translations of the last validation, with attention
+    scores.jsonl             what `nmt evaluate` found
+    checkpoints/             weights to use of the last and the best updates
+    state/                   what resume needs; current.json names the files and their SHA-256
+    lock                     held by the process that trains
+
+The second group changes while a run goes on, so the manifest does not list it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import torch
+
+from nmt_cli import manifest
+from nmt_cli.config import Config, Resolved, load_resolved
+from nmt_cli.corpus.normalization import Normalization, read_replacements
+from nmt_cli.errors import StoreError
+from nmt_cli.model import Seq2Seq, build_model
+from nmt_cli.output import MANIFEST, cannot_write, new_directory
+from nmt_cli.run import lock
+from nmt_cli.run.durable import FileFacts, read_tensors, synchronize_folder, write_bytes
+from nmt_cli.run.lock import Lock
+from nmt_cli.run.weights import load_weights
+from nmt_cli.vocabulary import Vocabularies
+
+if TYPE_CHECKING:  # a finished model needs no training data
+    from nmt_cli.store import DataDirectory
+
+KIND = "run"
+MODEL = "model.safetensors"
+CONFIG = "config.json"
+FACTS = "run.json"
+NORMALIZATION = "normalization.tsv"
+HELD_OUT = ("valid", "test")
+_AGAIN = "copy the whole directory again, or train a new model"
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What a run is, apart from its settings."""
+
+    source_lang: str
+    target_lang: str
+    data: str  # path of the data directory, absolute
+    data_sha256: str  # of its manifest: the same data anywhere
+
+    @classmethod
+    def of(cls, data: DataDirectory) -> Self:
+        """The facts of a run on this data."""
+        return cls(data.source_lang, data.target_lang, str(data.path.resolve()), fingerprint(data.path))
+
+
+def fingerprint(data: Path) -> str:
+    """What tells one data directory from another: the hash of its manifest, which has those of all files."""
+    return hashlib.sha256((data / MANIFEST).read_bytes()).hexdigest()
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """An open run directory."""
+
+    path: Path
+    facts: RunFacts
+    resolved: Resolved
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        *,
+        data: DataDirectory,
+        resolved: Resolved,
+        overwrite: bool,
+        first_checkpoint: Callable[[Path], None],
+    ) -> tuple[Self, Lock]:
+        """Make the directory of a new run, which appears whole; `first_checkpoint` adds its part before."""
+        facts = RunFacts.of(data)
+        # An old run that is replaced must not be one in use.
+        replaced = Lock(path) if (path / lock.NAME).exists() else nullcontext()
+        with replaced, new_directory(path, overwrite=overwrite) as temporary:
+            held = Lock(temporary)  # of the file: it stays with it when the folder is renamed
+            try:
+                _fill(temporary, facts, resolved, data)
+                first_checkpoint(temporary)
+            except BaseException:
+                held.release()
+                raise
+        return cls(path, facts, resolved), held
+
+    @classmethod
+    def open(cls, path: Path, *, hashes: bool = False) -> Self:
+        """Check the manifest (with `hashes`, all content) and read what describes the run."""
+        manifest.check_manifest(path, KIND, hashes=hashes)
+        try:
+            facts = RunFacts(**json.loads((path / FACTS).read_text("utf-8")))
+            resolved = load_resolved(path / CONFIG)
+        except (OSError, ValueError, KeyError, TypeError) as error:  # pydantic's errors are ValueErrors
+            raise StoreError(f"the settings in {path} cannot be read: {error}", hint=_AGAIN) from error
+        return cls(path, facts, resolved)
+
+    @property
+    def config(self) -> Config:
+        """The settings of the run."""
+        return self.resolved.config
+
+    @cached_property
+    def vocabularies(self) -> Vocabularies:
+        """The vocabularies of both sides."""
+        return Vocabularies.load(self.path)
+
+    @cached_property
+    def normalization(self) -> Normalization:
+        """What text goes through before it is split into tokens."""
+        table = self.path / NORMALIZATION
+        return Normalization(self.config.data.lowercase, read_replacements(table) if table.exists() else ())
+
+    def held_out(self, split: str) -> tuple[list[str], list[str]] | None:
+        """Raw lines of the validation or test set, source and target, if there is one."""
+        files = [
+            self.path / f"{split}.{language}" for language in (self.facts.source_lang, self.facts.target_lang)
+        ]
+        if not all(file.exists() for file in files):
+            return None
+        source, target = (_lines(file) for file in files)
+        if len(source) != len(target):
+            raise StoreError(f"{files[0]} and {files[1]} have different numbers of lines", hint=_AGAIN)
+        return source, target
+
+    def new_model(self, generator: torch.Generator) -> Seq2Seq:
+        """A model of these settings with fresh weights."""
+        source, target = self.vocabularies.source, self.vocabularies.target
+        return build_model(
+            self.config.model, len(source), len(target), shared=self.vocabularies.joint, generator=generator
+        )
+
+    def load_model(self, device: torch.device | str = "cpu") -> Seq2Seq:
+        """The model to use, ready to translate."""
+        facts = self._listed_facts(MODEL)
+        if facts is None:
+            raise StoreError(
+                f"{self.path} has no model yet",
+                hint=f"it is written at the first validation; continue with `nmt train --resume {self.path}`",
+            )
+        model = self.new_model(torch.Generator())
+        load_weights(model, read_tensors(self.path / MODEL, facts, hint=_AGAIN), self.path / MODEL)
+        return model.to(device).eval()
+
+    def publish(self, name: str, content: bytes) -> None:
+        """Replace a file that the manifest lists; at no moment does the manifest say something wrong."""
+        current = self._listed_facts(name)
+        if current is not None and current["sha256"] == hashlib.sha256(content).hexdigest():
+            return
+        names = listed(self.path)
+        manifest.write_manifest(self.path, KIND, [other for other in names if other != name])
+        synchronize_folder(self.path)
+        write_bytes(self.path / name, content)
+        manifest.write_manifest(self.path, KIND, sorted({*names, name}))
+        synchronize_folder(self.path)
+
+    def lock(self) -> Lock:
+        """Take the run for this process."""
+        return Lock(self.path)
+
+    def _listed_facts(self, name: str) -> FileFacts | None:
+        content = json.loads((self.path / MANIFEST).read_text("utf-8"))
+        facts: FileFacts | None = content["files"].get(name)
+        return facts
+
+
+def _fill(folder: Path, facts: RunFacts, resolved: Resolved, data: DataDirectory) -> None:
+    (folder / FACTS).write_text(json.dumps(asdict(facts), indent=2, ensure_ascii=False) + "\n", "utf-8")
+    (folder / CONFIG).write_text(resolved.to_json(), "utf-8")
+    data.vocabularies.save(folder)
+    for name in _texts_of(data):
+        shutil.copyfile(data.path / name, folder / name)
+    manifest.write_manifest(folder, KIND, listed(folder))
+
+
+def _texts_of(data: DataDirectory) -> list[str]:
+    languages = (data.source_lang, data.target_lang)
+    names = [f"{split}.{language}" for split in HELD_OUT for language in languages] + [NORMALIZATION]
+    return [name for name in names if (data.path / name).exists()]
+
+
+def _lines(path: Path) -> list[str]:
+    # Not `read_text`, which takes a carriage return for the end of a line.
+    return path.read_bytes().decode().removesuffix("\n").split("\n")
+
+
+def listed(folder: Path) -> list[str]:
+    """The files in `folder` that the manifest lists."""
+    try:
+        names = {path.name for path in folder.iterdir()}
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    always = {FACTS, CONFIG, MODEL, NORMALIZATION}
+    return sorted(
+        name
+        for name in names
+        if name in always
+        or name.endswith(".model")
+        or name.startswith(tuple(f"{split}." for split in HELD_OUT))
+    )

@@ -1,0 +1,56 @@
+"""metrics.jsonl: one JSON object a line for every figure of training."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from nmt_cli.output import cannot_write
+from nmt_cli.run.durable import write_text
+
+NAME = "metrics.jsonl"
+
+
+class MetricsLog:
+    """Appends lines; `read` gives back all of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / NAME
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Add one line; another process sees it at once."""
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+
+    def synchronize(self) -> None:
+        """Make all lines durable."""
+        if self.path.exists():
+            with self.path.open("rb") as file:
+                os.fsync(file.fileno())
+
+    def read(self) -> list[dict[str, Any]]:
+        """All lines; a last one that a killed process left unfinished is not there."""
+        if not self.path.exists():
+            return []
+        records = []
+        for line in self.path.read_text("utf-8", errors="replace").split("\n"):
+            try:
+                records.append(json.loads(line))
+            except ValueError:
+                continue
+        return records
+
+    def rewind(self, update: int) -> None:
+        """Forget what came after the checkpoint of `update`, which is about to happen again.
+
+        So will the validation that a time limit or an interruption adds at the very end.
+        """
+        records = self.read()
+        kept = [record for record in records if record["update"] <= update and not record.get("final")]
+        if kept != records or self.path.exists():
+            write_text(self.path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in kept))

@@ -1,0 +1,105 @@
+"""All that training writes: checkpoints, the model to use, metrics, curves, samples and the model card.
+
+Only the leading process writes; the others go through the same motions without effect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from nmt_cli.run.checkpoint import Checkpoint, Checkpoints
+from nmt_cli.run.directory import MODEL, RunDirectory
+from nmt_cli.run.durable import write_json, write_text
+from nmt_cli.run.metrics_log import MetricsLog
+from nmt_cli.run.model_card import model_card
+from nmt_cli.trainer.curves import draw_curves
+from nmt_cli.trainer.learner import Learner
+from nmt_cli.trainer.progress import Progress
+from nmt_cli.trainer.reports import StepReport, ValidationReport
+
+
+class Records:
+    """The files of one run."""
+
+    def __init__(self, run: RunDirectory, *, parameters: int, writes: bool) -> None:
+        self._run, self._parameters, self._writes = run, parameters, writes
+        self.folder: Path = run.path
+        self._checkpoints = Checkpoints(run.path)
+        self._log = MetricsLog(run.path)
+
+    def step(self, report: StepReport) -> None:
+        """A line of metrics."""
+        if self._writes:
+            self._log.append({"kind": "step", **asdict(report)})
+
+    def validation(self, report: ValidationReport) -> None:
+        """A line of metrics, the samples with their attention, and new curves."""
+        if not self._writes:
+            return
+        self._log.append(_validation_record(report))
+        if report.samples:
+            write_json(
+                self.folder / "samples.json",
+                {"update": report.update, "samples": [asdict(s) for s in report.samples]},
+            )
+        write_text(self.folder / "curves.svg", draw_curves(self._log.read()))
+
+    def checkpoint(self, progress: Progress, learner: Learner) -> None:
+        """Make the current moment the one that resume goes on from."""
+        if not self._writes:
+            return
+        self._log.synchronize()
+        best = {update for update, _ in progress.best}
+        self._checkpoints.commit(snapshot(progress, learner), keep=best.__contains__)
+
+    def weights(self, update: int) -> dict[str, Tensor]:
+        """The weights to use of a kept update."""
+        return self._checkpoints.load_weights(update)
+
+    def publish(self, model: bytes) -> None:
+        """Make this the model to use, and say so in the model card."""
+        if self._writes:
+            self._run.publish(MODEL, model)
+            self._write_card()
+
+    def end(self) -> None:
+        """The last curves."""
+        if self._writes:
+            write_text(self.folder / "curves.svg", draw_curves(self._log.read()))
+            self._write_card()
+
+    def _write_card(self) -> None:
+        records = [record for record in self._log.read() if record["kind"] == "validation"]
+        best = max(
+            records, key=lambda record: (record["score"], -record["loss"]), default=None
+        )  # the first of equal ones
+        write_text(self.folder / "README.md", model_card(self._run, parameters=self._parameters, best=best))
+
+
+def snapshot(progress: Progress, learner: Learner) -> Checkpoint:
+    """The current moment as a checkpoint."""
+    return Checkpoint(progress.update, progress.to_json(), learner.state(), learner.weights())
+
+
+def _validation_record(report: ValidationReport) -> dict[str, Any]:
+    return {
+        "kind": "validation",
+        "update": report.update,
+        "epoch": report.epoch,
+        "loss": report.loss,
+        "perplexity": report.perplexity,
+        "bleu": report.bleu.value,
+        "chrf": report.chrf.value,
+        "score": report.score,
+        "best": report.best,
+        "bleu_signature": report.bleu.signature,
+        "chrf_signature": report.chrf.signature,
+        "samples": [sample.translation for sample in report.samples],
+        "seconds": report.seconds,
+        **({"final": True} if report.final else {}),
+        **({"averaged": list(report.averaged)} if report.averaged else {}),
+    }
