@@ -2,7 +2,6 @@
 
 PY ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-# Keep pip, and nothing else of the user's environment, out of what is built here.
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONUNBUFFERED := 1
 

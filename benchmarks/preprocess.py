@@ -28,14 +28,17 @@ from nmt_cli.preprocess import Request, preprocess
 
 _MEASURED_RUN = """
 import resource, sys
+WORKERS = 2
 from nmt_cli.cli import main
 sys.argv = ["nmt", *sys.argv[1:]]
 try:
     main()
 except SystemExit as end:
     assert not end.code, end.code
-own, children = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-print(own + children)
+own, largest_child = (
+    resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+)
+print(own + WORKERS * largest_child)
 """
 
 
@@ -67,7 +70,7 @@ def measure_speed(arguments: argparse.Namespace, folder: Path) -> None:
             **languages,
             train=[train],
             out=folder / out,
-            settings=resolve(None, ["data.valid_size=0", "data.test_size=0"]),
+            settings=resolve(),
             vocabulary=vocabulary,
             workers=workers,
             overwrite=True,

@@ -4,48 +4,58 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from nmt_cli.errors import NmtError, OutputError, UsageError
+from nmt_cli.errors import OutputError, UsageError
 
 MANIFEST = "manifest.json"
-"""The file that marks a directory as one of ours; nothing else is ever replaced."""
+
+
+def has_manifest(directory: Path) -> bool:
+    """Whether nmt wrote this directory; nothing else is ever replaced."""
+    return (directory / MANIFEST).exists()
 
 
 @contextmanager
-def new_directory(path: Path, *, overwrite: bool) -> Iterator[Path]:
+def new_directory(
+    path: Path, *, overwrite: bool, ours: Callable[[Path], bool] = has_manifest
+) -> Iterator[Path]:
     """Give a temporary directory beside `path` that takes its place when the block ends without an error.
 
-    Whatever goes wrong, `path` is left as it was and nothing half-written stays behind.
+    Whatever goes wrong, `path` is left as it was and nothing half-written stays behind. `ours` tells whether a
+    directory may be replaced if `overwrite` asks for it.
     """
-    path = path.absolute()
-    _refuse_existing(path, overwrite=overwrite)
+    path = path.resolve()  # a link stays, what it points to is written
     temporary = path.with_name(f".{path.name}.partial-{os.getpid()}")
     try:
+        _clear_up(path)
+        _refuse_existing(path, overwrite=overwrite, ours=ours)
         path.parent.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(path)
         temporary.mkdir()
-    except OSError as error:
-        raise cannot_write(path, error) from error
-    try:
         yield temporary
         _synchronize(temporary)
+        _refuse_existing(path, overwrite=overwrite, ours=ours)  # it may have appeared meanwhile
         _replace(path, temporary)
-    except BaseException as error:
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    finally:
         shutil.rmtree(temporary, ignore_errors=True)
-        if isinstance(error, OSError) and not isinstance(error, NmtError):
-            raise cannot_write(path, error) from error
-        raise
 
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path` that takes its place when the block ends without an error."""
-    path = path.absolute()
+    """Give a temporary path beside `path` that takes its place when the block ends without an error.
+
+    A pipe or a device is given as it is: it cannot be replaced, only written to.
+    """
+    path = path.resolve()
     if path.is_dir():
         raise UsageError(f"{path} is a directory", hint="give the path of a file to write")
+    if path.exists() and not path.is_file():
+        yield path
+        return
     temporary = path.with_name(f".{path.name}.partial-{os.getpid()}")
     try:
         yield temporary
@@ -76,31 +86,49 @@ def cannot_write(path: Path, error: OSError) -> OutputError:
     )
 
 
-def _refuse_existing(path: Path, *, overwrite: bool) -> None:
-    if not os.path.lexists(path):
+def _refuse_existing(path: Path, *, overwrite: bool, ours: Callable[[Path], bool]) -> None:
+    if path in (Path.cwd(), *Path.cwd().parents):
+        raise UsageError(
+            f"{path} is the directory you are in", hint="choose another --out, such as a new name in it"
+        )
+    if not path.exists():
         return
     if not path.is_dir():
         raise UsageError(f"{path} exists and is not a directory", hint="choose another --out")
     if not any(path.iterdir()):
         return
+    if not ours(path):
+        raise UsageError(
+            f"{path} holds files that are not of this kind, so it is not overwritten",
+            hint="choose another --out, or remove the directory yourself",
+        )
     if not overwrite:
         raise UsageError(
             f"{path} exists already", hint="choose another --out, or replace it with --overwrite"
         )
-    if not (path / MANIFEST).exists():
-        raise UsageError(
-            f"{path} was not written by nmt (it has no {MANIFEST}), so it is not overwritten",
-            hint="choose another --out, or remove the directory yourself",
-        )
 
 
-def _remove_abandoned(path: Path) -> None:
-    """Remove what a killed process left beside `path`."""
-    pattern = re.compile(rf"\.{re.escape(path.name)}\.(?:partial|old)-(\d+)")
-    for sibling in path.parent.iterdir():
+def _clear_up(path: Path) -> None:
+    """Remove what a killed process left beside `path`; what it was about to replace comes back."""
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.(partial|old)-(\d+)")
+    siblings = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
+    for sibling in siblings:
         match = pattern.fullmatch(sibling.name)
-        if match and not Path("/proc", match[1]).exists():
-            shutil.rmtree(sibling, ignore_errors=True)
+        if match and not _is_alive(int(match[2])):
+            if match[1] == "old" and not path.exists():
+                sibling.rename(path)
+            else:
+                shutil.rmtree(sibling, ignore_errors=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True
 
 
 def _synchronize(directory: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,11 +14,12 @@ import numpy as np
 import sentencepiece
 from numpy.typing import NDArray
 
-from nmt_cli.config.vocabulary import VocabularyConfig
+from nmt_cli.config.vocabulary import DEFAULT_SIZE, VocabularyConfig
 from nmt_cli.errors import VocabularyError
 from nmt_cli.output import cannot_write
 from nmt_cli.protobuf import fields
 from nmt_cli.ragged import Ragged, narrowest
+from nmt_cli.subwords import BpeDropout, Pieces, Sampler, UnigramSampling
 from nmt_cli.tokens import BOS, EOS, PAD, UNK
 
 __all__ = ["BOS", "EOS", "PAD", "UNK", "Vocabularies", "Vocabulary"]
@@ -31,8 +31,6 @@ _UNKNOWN = "<unk>"
 _TRAINING_THREADS = 4
 # sentencepiece leaves out lines of more than 4192 bytes; this many characters are never more than that.
 _LONGEST_LINE = 1000
-# The seed of sentencepiece is one for the whole process.
-_sampling = threading.Lock()
 
 
 class Vocabulary:
@@ -51,8 +49,11 @@ class Vocabulary:
         self.kind = _KINDS[_model_type(model)]
 
     @classmethod
-    def train(cls, lines: Iterable[str], config: VocabularyConfig) -> Self:
-        """Learn the pieces of `lines`, read once; the same lines give the same model on any machine."""
+    def train(cls, lines: Iterable[str], config: VocabularyConfig, *, most: int = DEFAULT_SIZE) -> Self:
+        """Learn the pieces of `lines`, read once; the same lines give the same model on any machine.
+
+        `most` is the largest size where the settings name none.
+        """
         _check_size(config)
         word = config.kind == "word"
         text = _TrainingText(lines)
@@ -62,7 +63,7 @@ class Vocabulary:
                 sentence_iterator=iter(text),
                 model_writer=model,
                 model_type=config.kind,
-                vocab_size=config.most_pieces,
+                vocab_size=config.size or most,
                 hard_vocab_limit=config.size is not None and config.kind != "char",
                 byte_fallback=config.bytes_for_unknown,
                 character_coverage=config.character_coverage,
@@ -79,7 +80,7 @@ class Vocabulary:
                 num_threads=_TRAINING_THREADS,
                 minloglevel=2,
             )
-        except RuntimeError as error:
+        except (RuntimeError, ValueError, TypeError, OverflowError) as error:  # not all are RuntimeErrors
             if text.failure is not None:
                 raise text.failure from None
             raise _explain(str(error), config, text) from error
@@ -159,22 +160,31 @@ class Vocabulary:
             rows = self._processor.encode(list(texts), out_type=int, num_threads=threads)
         return Ragged.from_rows(rows, narrowest(len(self)))
 
+    @property
+    def has_many_splits(self) -> bool:
+        """Whether `sample` has anything to choose from: not with kind `char` or `word`."""
+        return self.kind in ("bpe", "unigram")
+
     def sample(self, texts: Sequence[str], strength: float, seed: int) -> Ragged:
-        """Ids of a random split of each text into pieces; the same texts and seed give the same ids.
+        """Ids of a random split of each text; the same texts and seed give the same ids in every process.
 
         `bpe`: each merge is left out with probability `strength` (BPE-dropout, Provilkov et al. 2020).
         `unigram`: a split is drawn with its probability to the power of `strength` (Kudo 2018): a small one
-        is the wild one. The other kinds have one split only. `seed` is taken modulo 2³² - 1.
+        is the wild one. With a strength of 0 there is no sampling: the ids are those of `encode`.
         """
-        if self.kind not in ("bpe", "unigram"):
+        assert 0 <= strength <= 1
+        if not strength or not self.has_many_splits:
             return self.encode(texts)
-        with _sampling:
-            # The largest 32-bit seed means "random" to sentencepiece; more threads would mix the draws.
-            sentencepiece.set_random_generator_seed(seed % (2**32 - 1))
-            rows = self._processor.encode(
-                list(texts), out_type=int, enable_sampling=True, alpha=strength, nbest_size=-1, num_threads=1
-            )
+        rows = self._sampler.sample(self._text_pieces.words(texts), strength, seed)
         return Ragged.from_rows(rows, narrowest(len(self)))
+
+    @cached_property
+    def _text_pieces(self) -> Pieces:
+        return Pieces(self._model, self._processor.normalize)
+
+    @cached_property
+    def _sampler(self) -> Sampler:
+        return (BpeDropout if self.kind == "bpe" else UnigramSampling)(self._text_pieces)
 
     def decode(self, ids: Sequence[int] | NDArray[Any], *, unknown: Iterable[str] = ()) -> str:
         """The text of `ids`, reserved ones left out; each <unk> takes the next text of `unknown`, if any."""
@@ -199,12 +209,21 @@ class Vocabularies:
     target: Vocabulary
 
     @classmethod
-    def train(cls, lines: Callable[[tuple[str, ...]], Iterable[str]], config: VocabularyConfig) -> Self:
+    def train(
+        cls,
+        lines: Callable[[tuple[str, ...]], Iterable[str]],
+        config: VocabularyConfig,
+        *,
+        most: int = DEFAULT_SIZE,
+    ) -> Self:
         """One vocabulary for both sides, or one for each; `lines` gives the text of the sides named."""
         if config.joint:
-            both = Vocabulary.train(lines(("source", "target")), config)
+            both = Vocabulary.train(lines(("source", "target")), config, most=most)
             return cls(both, both)
-        return cls(Vocabulary.train(lines(("source",)), config), Vocabulary.train(lines(("target",)), config))
+        source, target = (
+            Vocabulary.train(lines((side,)), config, most=most) for side in ("source", "target")
+        )
+        return cls(source, target)
 
     @property
     def joint(self) -> bool:
@@ -269,9 +288,9 @@ def _check_size(config: VocabularyConfig) -> None:
     if config.kind in ("bpe", "unigram"):
         return  # needs every character of the text as well: sentencepiece counts them
     smallest = 4 + 256 * config.bytes_for_unknown + len(config.symbols) + 1
-    if config.most_pieces < smallest:
+    if config.size is not None and config.size < smallest:
         raise VocabularyError(
-            f"vocabulary.size = {config.most_pieces} is too small: {smallest - 1} pieces are reserved",
+            f"vocabulary.size = {config.size} is too small: {smallest - 1} pieces are reserved",
             hint=f"set vocabulary.size to {smallest} or more",
         )
 
@@ -284,12 +303,12 @@ def _explain(message: str, config: VocabularyConfig, text: _TrainingText) -> Voc
         )
     if found := re.search(r"too high \(\d+\).* <= (\d+)", message):
         return VocabularyError(
-            f"vocabulary.size = {config.most_pieces} is too large for this text",
+            f"vocabulary.size = {config.size} is too large for this text",
             hint=f"set vocabulary.size to {found[1]} or less, or give more text",
         )
     if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return VocabularyError(
-            f"vocabulary.size = {config.most_pieces} is too small for the characters of this text",
+            f"vocabulary.size = {config.size} is too small for the characters of this text",
             hint=f"set vocabulary.size to {found[1]} or more, or vocabulary.character_coverage below 1",
         )
     return VocabularyError(

@@ -4,7 +4,7 @@ import sys
 import time
 from enum import IntEnum
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import (
@@ -26,38 +26,37 @@ class Verbosity(IntEnum):
     VERBOSE = 2
 
 
+class OurConsole(Console):
+    """A console that shows text as it is (a path may look like markup) and lets a closed pipe be an exception."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **options)
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to the boundary; rich would exit with 1."""
+        raise BrokenPipeError
+
+
 def results() -> Console:
     """Where results go. Not a terminal: plain text, and lines are not folded to a terminal's width."""
     plain = not sys.stdout.isatty()
-    return Console(
-        file=sys.stdout, highlight=False, width=240 if plain else None, color_system=None if plain else "auto"
-    )
+    return OurConsole(file=sys.stdout, width=240 if plain else None, color_system=None if plain else "auto")
 
 
 def messages() -> Console:
     """Where messages go. Colors only on a terminal, whatever FORCE_COLOR says."""
     plain = not sys.stderr.isatty()
-    return Console(
-        file=sys.stderr,
-        highlight=False,
-        soft_wrap=True,
-        color_system=None if plain else "auto",
-        force_terminal=not plain,
+    return OurConsole(
+        file=sys.stderr, soft_wrap=True, color_system=None if plain else "auto", force_terminal=not plain
     )
 
 
 def complain(message: str, *, hint: str | None = None) -> None:
     """An error: one line that says what is wrong, and a hint that says what to do."""
-    _say("error", "bold red", message, hint)
+    _say(messages(), "error", "bold red", message, hint)
 
 
-def warn(message: str, *, hint: str | None = None) -> None:
-    """A warning: something that usually goes wrong seems to be going wrong."""
-    _say("warning", "bold yellow", message, hint)
-
-
-def _say(label: str, style: str, message: str, hint: str | None) -> None:
-    console = messages()
+def _say(console: Console, label: str, style: str, message: str, hint: str | None) -> None:
     console.print(Text.assemble((f"{label}: ", style), " ".join(message.split("\n"))))
     if hint:
         console.print(Text.assemble(("hint: ", "bold"), " ".join(hint.split("\n"))))
@@ -117,6 +116,10 @@ class StageProgress:
         elif not self._quiet and time.monotonic() - self._said >= self.EVERY:
             self._said = time.monotonic()
             self._console.print(f"{stage}: {amount}")
+
+    def warn(self, message: str, *, hint: str) -> None:
+        """Something that usually goes wrong seems to be going wrong; said above the bar."""
+        _say(self._console, "warning", "bold yellow", message, hint)
 
     def _finish_stage(self) -> None:
         if not self._stage:

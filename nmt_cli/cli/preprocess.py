@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.console import StageProgress, Verbosity, messages, results, warn
+from nmt_cli.cli.console import StageProgress, Verbosity, messages, results
 from nmt_cli.cli.options import (
     MESSAGES,
     OUTPUT,
@@ -84,7 +84,7 @@ def preprocess(
         bool,
         typer.Option(
             "--keep-all",
-            help="Switch all filters off (a later --set can switch one on).",
+            help="Drop no pair from train (--set data.NAME=true switches a filter on).",
             rich_help_panel=CORPORA,
         ),
     ] = False,
@@ -101,15 +101,15 @@ def preprocess(
     ] = None,
     overwrite: OverwriteOption = False,
     workers: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--workers",
             metavar="N",
             min=1,
             help="Processes to use; the result is the same.",
-            show_default="all cores",
+            show_default="one for each core",
         ),
-    ] = os.cpu_count() or 1,
+    ] = None,
     quiet: QuietOption = False,
     verbose: Annotated[
         bool,
@@ -144,7 +144,7 @@ def preprocess(
         settings=resolve(config, switched_off + assignments(settings)),
         vocabulary=vocabulary,
         dropped=dropped,
-        workers=workers,
+        workers=workers or _cores(),
         overwrite=overwrite,
     )
     with StageProgress(level) as progress:
@@ -156,10 +156,15 @@ def preprocess(
         messages().print(f"wrote {out} (data card: {out / 'data-card.md'})")
 
 
+def _cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _show_examples(card: "DataCard") -> None:
     console = messages()
     for reason, corpus, line, text in card.examples():
-        console.print(f"{reason}: {corpus} line {line}: {text}", markup=False)
+        console.print(f"{reason}: {corpus} line {line}: {text}")
 
 
 class _Reporter:
@@ -174,7 +179,7 @@ class _Reporter:
         if isinstance(report, Progress):
             self._progress.update(report.stage, report.done, report.total)
         else:
-            warn(report.message, hint=report.hint)
+            self._progress.warn(report.message, hint=report.hint)
 
 
 def _show(card: "DataCard") -> None:

@@ -23,7 +23,7 @@ class DataConfig(Section):
         4.0, "largest ratio of the two lengths, each plus ratio_slack, for length_ratio", gt=1.0
     )
     ratio_slack: int = setting(
-        5, "tokens added to both lengths before the ratio is taken: short pairs vary more", ge=0
+        5, "tokens added to both lengths before the ratio is taken: short pairs vary more", ge=0, le=1_000_000
     )
     lowercase: bool = setting(
         False, "lower-case all text before it is tokenized (references are kept as they are)"
@@ -45,8 +45,8 @@ FILTERS = (
     "control",
     "blank",
     "copy_of_source",
-    "duplicate",
     "in_heldout",
+    "duplicate",
     "too_long",
     "length_ratio",
 )

@@ -22,7 +22,8 @@ class TrainConfig(Section):
     )
     subword_sampling: float = setting(
         0.0,
-        "BPE-dropout or unigram sampling strength for training text (0: always the best split)",
+        "random splits of training text; bpe: share of merges left out; "
+        "unigram: power of the splits' probabilities (small is wild); 0: none",
         ge=0.0,
         le=1.0,
     )

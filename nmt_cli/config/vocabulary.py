@@ -19,8 +19,9 @@ class VocabularyConfig(Section):
     kind: Literal["bpe", "unigram", "char", "word"] = setting("bpe", "how text is split into tokens")
     size: int | None = setting(
         None,
-        f"number of pieces, reserved ones and bytes included (default: {DEFAULT_SIZE}, or as many as a small text has)",
+        f"number of pieces, reserved ones and bytes included (default: {DEFAULT_SIZE}, fewer for a small corpus)",
         ge=5,
+        le=10_000_000,
     )
     joint: bool = setting(True, "one vocabulary for both languages instead of one for each")
     byte_fallback: bool | None = setting(
@@ -32,7 +33,7 @@ class VocabularyConfig(Section):
     )
     symbols: tuple[str, ...] = setting((), "pieces that are never split, such as <ent> or placeholders")
     sample: int = setting(
-        500_000, "train the vocabulary on at most this many lines a side, drawn at random", ge=1
+        500_000, "train the vocabulary on about this many lines a side, drawn at random", ge=1
     )
 
     @model_validator(mode="after")
@@ -51,11 +52,6 @@ class VocabularyConfig(Section):
         if len(set(self.symbols)) < len(self.symbols):
             raise ValueError("vocabulary.symbols: a symbol is there twice")
         return self
-
-    @property
-    def most_pieces(self) -> int:
-        """The size that is aimed at; it is an upper limit only where none was asked for, and for `char`."""
-        return DEFAULT_SIZE if self.size is None else self.size
 
     @property
     def bytes_for_unknown(self) -> bool:

@@ -1,7 +1,7 @@
 """Filters on the text of a training pair, each with a name. A pair is dropped as a pair."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,15 +10,38 @@ from nmt_cli.corpus.block import Block
 from nmt_cli.corpus.duplicates import Fingerprints, fingerprints
 from nmt_cli.corpus.normalization import Normalization
 
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+Texts = list[str]
 
-TEXT_FILTERS: dict[str, Callable[[str, str], bool]] = {
-    "undecodable": lambda source, target: "\ufffd" in source or "\ufffd" in target,
-    "control": lambda source, target: bool(_CONTROL.search(source) or _CONTROL.search(target)),
-    "blank": lambda source, target: not source or source.isspace() or not target or target.isspace(),
-    "copy_of_source": lambda source, target: source == target,
+
+def _contains(pattern: str) -> Callable[[Texts, Texts], Iterable[int]]:
+    """Rows with a match on either side; a block without any is searched as a whole, which is cheap."""
+    search = re.compile(pattern).search
+
+    def rows(source: Texts, target: Texts) -> Iterable[int]:
+        if not search("\n".join(source)) and not search("\n".join(target)):
+            return []
+        return [row for row, (s, t) in enumerate(zip(source, target, strict=True)) if search(s) or search(t)]
+
+    return rows
+
+
+def _blank(source: Texts, target: Texts) -> Iterable[int]:
+    return [
+        row for row, (s, t) in enumerate(zip(source, target, strict=True)) if not (s.strip() and t.strip())
+    ]
+
+
+def _equal(source: Texts, target: Texts) -> Iterable[int]:
+    return [row for row, (s, t) in enumerate(zip(source, target, strict=True)) if s == t]
+
+
+TEXT_FILTERS: dict[str, Callable[[Texts, Texts], Iterable[int]]] = {
+    "undecodable": _contains("\ufffd"),
+    "control": _contains("[\x00-\x08\x0b-\x1f\x7f-\x9f]"),
+    "blank": _blank,
+    "copy_of_source": _equal,
 }
-"""What makes a pair drop, by the text alone. The remaining filters need the whole corpus or the token counts."""
+"""Which rows of a block drop by their text alone. The other filters need the whole corpus or the token counts."""
 
 
 class Dropped(NamedTuple):
@@ -34,10 +57,9 @@ class Dropped(NamedTuple):
 class Cleaned(NamedTuple):
     """What is left of a block, as it was read, and what is not; fingerprints are those of the normalized text."""
 
-    corpus: int
     lines: list[int]
-    source: list[str]
-    target: list[str]
+    source: Texts
+    target: Texts
     source_fingerprints: Fingerprints
     target_fingerprints: Fingerprints
     dropped: list[Dropped]
@@ -50,9 +72,8 @@ class Cleaner:
     config: DataConfig
     normalization: Normalization
 
-    def __call__(self, task: tuple[int, Block]) -> Cleaned:
+    def clean(self, corpus: int, block: Block) -> Cleaned:
         """Clean one block of the corpus with the given number."""
-        corpus, block = task
         normalize = self.normalization.function()
         sources, targets = block.source, block.target
         if normalize is not None:
@@ -64,7 +85,6 @@ class Cleaner:
         ]
         rows = [row for row in range(len(sources)) if row not in reasons]
         return Cleaned(
-            corpus,
             [block.first + row for row in rows],
             [block.source[row] for row in rows],
             [block.target[row] for row in rows],
@@ -73,12 +93,11 @@ class Cleaner:
             dropped,
         )
 
-    def _reasons(self, sources: list[str], targets: list[str], damage: Mapping[int, str]) -> dict[int, str]:
+    def _reasons(self, source: Texts, target: Texts, damage: Mapping[int, str]) -> dict[int, str]:
         """Row → the first reason to drop it."""
         reasons = {row: why for row, why in damage.items() if why == "malformed" or self.config.undecodable}
-        for name, drop in TEXT_FILTERS.items():
+        for name, rows in TEXT_FILTERS.items():
             if getattr(self.config, name):
-                for row, (source, target) in enumerate(zip(sources, targets, strict=True)):
-                    if drop(source, target):
-                        reasons.setdefault(row, name)
+                for row in rows(source, target):
+                    reasons.setdefault(row, name)
         return dict(sorted(reasons.items()))

@@ -27,10 +27,16 @@ class Normalization:
         return self if self.lowercase or self.replacements else None
 
 
+def write_replacements(path: Path, replacements: tuple[tuple[str, str], ...]) -> None:
+    """Write a table that `read_replacements` reads."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{old}\t{new}\n" for old, new in replacements)
+
+
 def read_replacements(path: Path) -> tuple[tuple[str, str], ...]:
     """Read a table of two tab-separated columns (from, to); an empty second column deletes."""
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
         raise CorpusError(
             f"cannot read the normalization table {path}: {error.strerror}",

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from nmt_cli import __version__
 from nmt_cli.corpus import CorpusWarning
+from nmt_cli.preprocess.memory import estimate_training_memory
 from nmt_cli.preprocess.request import Request
 from nmt_cli.preprocess.statistics import SideStatistics, SplitStatistics, histogram_labels
 from nmt_cli.preprocess.tally import Tally
@@ -63,36 +64,23 @@ class DataCard:
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         vocabularies = self.vocabularies
-        sides = "joint" if vocabularies.joint else f"{self.request.source_lang} + {self.request.target_lang}"
-        sizes = (
-            [len(vocabularies.source)]
-            if vocabularies.joint
-            else [len(vocabularies.source), len(vocabularies.target)]
-        )
-        yield (
-            "vocabulary",
-            f"{self._origin_of_vocabulary()}, {sides}, {' + '.join(f'{size:,}' for size in sizes)} pieces",
-        )
+        kind, source, target = vocabularies.source.kind, len(vocabularies.source), len(vocabularies.target)
+        sizes = f"joint, {source:,} pieces" if vocabularies.joint else f"{source:,} + {target:,} pieces"
+        given = f", from {self.request.vocabulary}" if self.request.vocabulary else ""
+        yield "vocabulary", f"{kind}, {sizes}{given}"
         yield "training memory (estimate)", f"{self.training_memory() / 1e9:.1f} GB"
 
-    def _origin_of_vocabulary(self) -> str:
-        given = self.request.vocabulary
-        return f"from {given}" if given else self.request.settings.config.vocabulary.kind
-
     def training_memory(self) -> int:
-        """Bytes that training with these settings takes, roughly: parameters four times, and one batch.
-
-        Four times: the weights, their gradients and two moments of Adam. Of a batch, every token leaves about a
-        dozen vectors of the hidden size behind for the backward pass, and the attention one of the source's length.
-        """
-        model, batch = self.request.settings.config.model, self.request.settings.config.train.batch_tokens
-        source, target = len(self.vocabularies.source), len(self.vocabularies.target)
-        embedded = (source + target) * model.embedding_size
-        recurrent = 4 * 3 * model.hidden_size * (model.embedding_size + model.hidden_size)
-        parameters = embedded + target * model.hidden_size + recurrent
-        longest = min(self.splits["train"].source.longest, 100)
-        activations = batch * (12 * 2 * model.hidden_size + longest + 2 * model.embedding_size)
-        return 4 * (4 * parameters + activations)
+        """Bytes that training with these settings takes, roughly."""
+        train = self.splits["train"]
+        return estimate_training_memory(
+            self.request.settings.config,
+            len(self.vocabularies.source),
+            len(self.vocabularies.target),
+            joint=self.vocabularies.joint,
+            mean_length=train.target.tokens / max(1, train.pairs),
+            longest=train.source.longest,
+        )
 
     def to_json(self) -> dict[str, object]:
         """The card for machines."""
@@ -130,7 +118,7 @@ class DataCard:
                 for name, split in self.splits.items()
             },
             "vocabulary": {
-                "kind": self._origin_of_vocabulary(),
+                "kind": vocabularies.source.kind,
                 "joint": vocabularies.joint,
                 "source_size": len(vocabularies.source),
                 "target_size": len(vocabularies.target),

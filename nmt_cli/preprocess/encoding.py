@@ -7,8 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt_cli.config import DataConfig
-from nmt_cli.corpus.cleaning import Dropped
-from nmt_cli.corpus.normalization import Normalization
 from nmt_cli.preprocess.spool import Page
 from nmt_cli.preprocess.statistics import SideStatistics, SplitStatistics
 from nmt_cli.ragged import Ragged
@@ -16,61 +14,49 @@ from nmt_cli.vocabulary import Vocabularies
 
 
 class Encoded(NamedTuple):
-    """Pairs with their token ids, ready for the store."""
+    """The pairs of a page that stay, with their token ids, and why the others do not."""
 
-    page: Page
+    rows: NDArray[np.int64]  # of the page
     source_ids: Ragged
     target_ids: Ragged
     statistics: SplitStatistics
-    dropped: list[Dropped]
+    dropped: list[tuple[int, str]]  # row, reason
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """Normalizes and encodes pages; without a DataConfig it keeps every pair, as validation and test need."""
+    """Encodes pages; without a DataConfig it keeps every pair, as validation and test need."""
 
     vocabularies: Vocabularies
-    normalization: Normalization
     config: DataConfig | None = None
 
     def __call__(self, page: Page) -> Encoded:
         """Encode one page and drop what is too long or too unequal."""
-        normalize = self.normalization.function()
-        if normalize is not None:
-            page = page._replace(source=[*map(normalize, page.source)], target=[*map(normalize, page.target)])
         source_ids = self.vocabularies.source.encode(page.source)
         target_ids = self.vocabularies.target.encode(page.target)
-        dropped: list[Dropped] = []
+        rows = np.arange(len(page.source))
+        dropped: list[tuple[int, str]] = []
         if self.config is not None:
-            reasons = _reasons(source_ids.lengths, target_ids.lengths, self.config)
-            dropped = [
-                Dropped(
-                    int(page.corpus[row]), int(page.line[row]), reason, page.source[row], page.target[row]
-                )
-                for reason, mask in reasons
-                for row in np.flatnonzero(mask)
-            ]
+            too_long, unequal = _too_long_or_unequal(source_ids.lengths, target_ids.lengths, self.config)
+            dropped += [(row, "too_long") for row in np.flatnonzero(too_long).tolist()]
+            dropped += [(row, "length_ratio") for row in np.flatnonzero(unequal).tolist()]
             if dropped:
-                keep = ~np.logical_or.reduce([mask for _, mask in reasons])
-                rows = np.flatnonzero(keep)
-                page, source_ids, target_ids = page.take(keep), source_ids.take(rows), target_ids.take(rows)
+                rows = np.flatnonzero(~(too_long | unequal))
+                page, source_ids, target_ids = page.take(rows), source_ids.take(rows), target_ids.take(rows)
         statistics = SplitStatistics(
-            pairs=len(page.source),
+            pairs=len(rows),
             source=SideStatistics.of(page.source, source_ids, self.vocabularies.source),
             target=SideStatistics.of(page.target, target_ids, self.vocabularies.target),
         )
-        return Encoded(page, source_ids, target_ids, statistics, dropped)
+        return Encoded(rows, source_ids, target_ids, statistics, sorted(dropped))
 
 
-def _reasons(
+def _too_long_or_unequal(
     source: NDArray[np.int64], target: NDArray[np.int64], config: DataConfig
-) -> list[tuple[str, NDArray[np.bool_]]]:
-    """The filters by token count that are switched on, each with the rows that only it and no earlier one drops."""
-    reasons: list[tuple[str, NDArray[np.bool_]]] = []
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The rows that each of the two filters drops, if it is switched on; no row is in both."""
     longer, shorter = np.maximum(source, target), np.minimum(source, target)
     too_long = (longer > config.max_tokens) & config.too_long
     slack = config.ratio_slack
-    unequal = (longer + slack > config.max_ratio * (shorter + slack)) & ~too_long & config.length_ratio
-    reasons.append(("too_long", too_long))
-    reasons.append(("length_ratio", unequal))
-    return reasons
+    unequal = longer + slack > config.max_ratio * (shorter + slack)
+    return too_long, unequal & ~too_long & config.length_ratio

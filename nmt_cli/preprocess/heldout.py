@@ -14,6 +14,8 @@ from nmt_cli.preprocess.encoding import Encoder
 from nmt_cli.preprocess.spool import Page
 from nmt_cli.preprocess.statistics import SplitStatistics
 from nmt_cli.store import SplitWriter
+from nmt_cli.text_files import text_names
+from nmt_cli.vocabulary import Vocabularies
 
 _PAGE = 8192
 
@@ -32,19 +34,28 @@ class HeldOutSet:
         source, target = ([normalization(text) for text in side] for side in (self.source, self.target))
         return pair_fingerprints(fingerprints(source), fingerprints(target))
 
-    def write(self, directory: Path, encoder: Encoder, languages: tuple[str, str]) -> SplitStatistics:
+    def write(
+        self,
+        directory: Path,
+        vocabularies: Vocabularies,
+        normalization: Normalization,
+        languages: tuple[str, str],
+    ) -> SplitStatistics:
         """Write the token ids, and the raw text of both sides for references."""
+        encoder = Encoder(vocabularies)
         statistics = SplitStatistics()
-        sizes = len(encoder.vocabularies.source), len(encoder.vocabularies.target)
+        sizes = len(vocabularies.source), len(vocabularies.target)
         with SplitWriter(directory / f"{self.name}.arrow", *sizes) as writer:
             for first in range(0, len(self.source), _PAGE):
                 source, target = self.source[first : first + _PAGE], self.target[first : first + _PAGE]
                 lines = np.arange(first + 1, first + 1 + len(source), dtype=np.int64)
-                encoded = encoder(Page(first, np.zeros(len(source), dtype=np.uint16), lines, source, target))
-                writer.write(encoded.page.source, encoded.page.target, encoded.source_ids, encoded.target_ids)
+                page = Page(first, np.zeros(len(source), dtype=np.uint16), lines, source, target)
+                page = page.normalized(normalization)
+                encoded = encoder(page)
+                writer.write(page.source, page.target, encoded.source_ids, encoded.target_ids)
                 statistics.add(encoded.statistics)
-        for language, texts in zip(languages, (self.source, self.target), strict=True):
-            with (directory / f"{self.name}.{language}").open("w", encoding="utf-8", newline="\n") as file:
+        for name, texts in zip(text_names(self.name, *languages), (self.source, self.target), strict=True):
+            with (directory / name).open("w", encoding="utf-8", newline="\n") as file:
                 file.writelines(f"{text}\n" for text in texts)
         return statistics
 

@@ -6,17 +6,20 @@ same input gives the same bytes whatever the number of workers.
 """
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from nmt_cli.config import Resolved, VocabularyConfig
+from nmt_cli.config.vocabulary import DEFAULT_SIZE
 from nmt_cli.corpus import CorpusWarning, Inspector, Spec, compare_sets, parse_spec
 from nmt_cli.corpus.cleaning import Cleaner
 from nmt_cli.corpus.duplicates import Fingerprints
-from nmt_cli.corpus.normalization import Normalization, read_replacements
+from nmt_cli.corpus.normalization import Normalization, read_replacements, write_replacements
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.output import new_directory, new_file
 from nmt_cli.preprocess.card import DataCard, write_card
@@ -28,17 +31,26 @@ from nmt_cli.preprocess.statistics import SplitStatistics
 from nmt_cli.preprocess.tally import Tally
 from nmt_cli.preprocess.training_text import TrainingText
 from nmt_cli.store import CorpusRows, DataDirectory, SplitWriter
+from nmt_cli.text_files import check_language
 from nmt_cli.vocabulary import Vocabularies
 
 HELD_OUT = ("valid", "test")
+# Text that a piece of the vocabulary should have; Multi30k has 400 characters for each of its 8000.
+_CHARACTERS_PER_PIECE = 100
 
 
 def preprocess(request: Request, report: Reporter) -> DataCard:
     """Write the data directory `request.out` and return its data card."""
+    for language in (request.source_lang, request.target_lang):
+        check_language(language)
     if not request.train:
         raise UsageError("there is no training corpus", hint="name at least one with --train SPEC")
     specs = {name: _parse(request, getattr(request, name)) for name in ("train", *HELD_OUT)}
-    vocabularies = Vocabularies.load(request.vocabulary) if request.vocabulary else None
+    _check_dropped(request, specs)
+    vocabularies = None
+    if request.vocabulary is not None:
+        vocabularies = Vocabularies.load(request.vocabulary)
+        request = replace(request, settings=_with_vocabulary(request.settings, vocabularies))
     with new_directory(request.out, overwrite=request.overwrite) as directory, _tally(request) as tally:
         return _Run(request, report, directory, tally).execute(specs, vocabularies)
 
@@ -47,6 +59,47 @@ def _parse(request: Request, texts: Sequence[str]) -> list[Spec]:
     return [
         parse_spec(text, source_lang=request.source_lang, target_lang=request.target_lang) for text in texts
     ]
+
+
+def _check_dropped(request: Request, specs: Mapping[str, Sequence[Spec]]) -> None:
+    """The list of dropped pairs must neither replace a corpus nor stand where the output will be."""
+    if request.dropped is None:
+        return
+    path, out = request.dropped.resolve(), request.out.resolve()
+    inputs = {file.resolve() for group in specs.values() for spec in group for file in spec.paths}
+    if path in inputs:
+        raise UsageError(
+            f"--dropped {request.dropped} is one of the corpora", hint="give it a name of its own"
+        )
+    if path == out or out in path.parents:
+        raise UsageError(
+            f"--dropped {request.dropped} is inside of --out {request.out}",
+            hint="put the list beside the directory",
+        )
+
+
+def _with_vocabulary(settings: Resolved, vocabularies: Vocabularies) -> Resolved:
+    """The settings with the facts of a vocabulary that was given; asking for another one as well is an error."""
+    asked = [
+        key
+        for key, layer in settings.provenance.items()
+        if key.startswith("vocabulary.") and layer != "default"
+    ]
+    if asked:
+        raise UsageError(
+            f"{', '.join(asked)} cannot be set together with --vocabulary, which brings its own",
+            hint="leave out one of them",
+        )
+    source, target = vocabularies.source, vocabularies.target
+    section = VocabularyConfig(
+        kind=source.kind,
+        size=max(len(source), len(target)),
+        joint=vocabularies.joint,
+        byte_fallback=not source.has_unknown,
+    )
+    layers = {f"vocabulary.{key}": "--vocabulary" for key in section.model_fields_set}
+    config = settings.config.model_copy(update={"vocabulary": section})
+    return Resolved(config, {**settings.provenance, **layers})
 
 
 @contextmanager
@@ -59,6 +112,14 @@ def _tally(request: Request) -> Iterator[Tally]:
         yield Tally(names, log)
 
 
+def _too_few(name: str) -> CorpusWarning:
+    return CorpusWarning(
+        f"no-{name}",
+        f"there are too few training pairs to hold out a {name} set",
+        hint=f"give one with --{name} SPEC",
+    )
+
+
 class _Run:
     """One execution: what all stages share."""
 
@@ -69,8 +130,9 @@ class _Run:
         self.tally = tally
         self.config = request.settings.config
         table = self.config.data.normalization
-        replacements = read_replacements(table) if table else ()
-        self.normalization = Normalization(self.config.data.lowercase, replacements)
+        self.normalization = Normalization(
+            self.config.data.lowercase, read_replacements(table) if table else ()
+        )
         self.inspectors: dict[str, list[Inspector]] = {}
 
     def execute(self, specs: dict[str, list[Spec]], vocabularies: Vocabularies | None) -> DataCard:
@@ -80,7 +142,7 @@ class _Run:
         given = [name for name in HELD_OUT if specs[name]]
         heldout = [read_heldout(name, specs[name], partial(self._inspector, name)) for name in given]
         text = self._read_train(specs["train"], scratch)
-        warnings = self._warn(heldout)
+        warnings = self._warn()
         heldout = self._separate(text, heldout)
         if vocabularies is None:
             vocabularies = self._train_vocabularies(text)
@@ -90,10 +152,9 @@ class _Run:
         shutil.rmtree(scratch)
 
         splits = {"train": statistics}
-        encoder = Encoder(vocabularies, self.normalization)
         languages = (self.request.source_lang, self.request.target_lang)
         for split in heldout:
-            splits[split.name] = split.write(self.directory, encoder, languages)
+            splits[split.name] = split.write(self.directory, vocabularies, self.normalization, languages)
         card = DataCard(
             request=self.request,
             pairs_read=pairs_read,
@@ -121,12 +182,11 @@ class _Run:
             Cleaner(self.config.data, self.normalization),
             partial(self._inspector, "train"),
             self.tally,
-            workers=self.request.workers,
-            progress=lambda done: self.report(Progress("reading and cleaning", done)),
+            lambda done: self.report(Progress("reading and cleaning", done)),
         )
         return text
 
-    def _warn(self, heldout: list[HeldOutSet]) -> list[CorpusWarning]:
+    def _warn(self) -> list[CorpusWarning]:
         warnings = [
             warning for group in self.inspectors.values() for each in group for warning in each.warnings()
         ]
@@ -142,6 +202,9 @@ class _Run:
         text.mark_known(data, np.concatenate(known) if known else np.empty(0, dtype=np.uint64))
         missing = [name for name in HELD_OUT if name not in {split.name for split in heldout}]
         heldout = heldout + text.hold_out(data, missing)
+        for name in missing:
+            if getattr(data, f"{name}_size") and name not in {split.name for split in heldout}:
+                self.report(_too_few(name))
         self.tally.add(text.dropped())
         if not text.count_living():
             raise self._nothing_left(text)
@@ -149,35 +212,46 @@ class _Run:
 
     def _train_vocabularies(self, text: TrainingText) -> Vocabularies:
         settings = self.config.vocabulary
-        living = text.count_living()
-        share = settings.sample / living
+        share = settings.sample / text.count_living()
         self.report(Progress("building the vocabulary", 0))
 
         def lines(sides: tuple[str, ...]) -> Iterator[str]:
             chance = np.random.default_rng(self.config.data.seed)
             for page in text.living():
-                drawn = np.flatnonzero(chance.random(len(page.source)) < share)
+                drawn = page.take(np.flatnonzero(chance.random(len(page.source)) < share))
                 for side in sides:
-                    texts = getattr(page, side)
-                    yield from (self.normalization(texts[row]) for row in drawn)
+                    yield from getattr(drawn.normalized(self.normalization), side)
 
-        return Vocabularies.train(lines, settings)
+        return Vocabularies.train(lines, settings, most=self._sensible_size(text))
+
+    def _sensible_size(self, text: TrainingText) -> int:
+        """The default size, or fewer pieces for a small corpus: rare ones would learn nothing."""
+        characters: set[str] = set()
+        length = 0
+        for page in text.living():
+            joined = "".join(page.source) + "".join(page.target)
+            characters.update(joined)
+            length += len(joined)
+            if length > DEFAULT_SIZE * _CHARACTERS_PER_PIECE:
+                return DEFAULT_SIZE
+        return 4 + 256 + len(characters) + length // _CHARACTERS_PER_PIECE
 
     def _write_train(
         self, specs: list[Spec], text: TrainingText, vocabularies: Vocabularies
     ) -> tuple[list[CorpusRows], SplitStatistics]:
-        encoder = Encoder(vocabularies, self.normalization, self.config.data)
+        encoder = Encoder(vocabularies, self.config.data)
+        pages = (page.normalized(self.normalization) for page in text.living())
         statistics = SplitStatistics()
         kept = np.zeros(len(specs), dtype=np.int64)
         done, total = 0, text.count_living()
         with SplitWriter(
             self.directory / "train.arrow", len(vocabularies.source), len(vocabularies.target)
         ) as writer:
-            for encoded in ordered_map(encoder, text.living(), workers=self.request.workers):
-                page = encoded.page
+            for page, encoded in ordered_map(encoder, pages, workers=self.request.workers):
+                self.tally.add(page.dropped(row, reason) for row, reason in encoded.dropped)
+                page = page.take(encoded.rows)
                 writer.write(page.source, page.target, encoded.source_ids, encoded.target_ids)
                 statistics.add(encoded.statistics)
-                self.tally.add(encoded.dropped)
                 kept += np.bincount(page.corpus, minlength=len(specs))
                 done += len(page.source) + len(encoded.dropped)
                 self.report(Progress("encoding", done, total))
@@ -188,15 +262,17 @@ class _Run:
         return [CorpusRows(spec.text, int(a), int(b), spec.weight) for spec, a, b in ranges], statistics
 
     def _nothing_left(self, text: TrainingText) -> CorpusError:
+        known = self.tally.counts.get("in_heldout", 0)
+        hint = "see every dropped pair with --dropped FILE; --keep-all switches the filters off"
+        if 2 * known > self.tally.total:
+            hint = "the training corpus is the validation or test set: train on other pairs, or leave that set out"
         return CorpusError(
-            f"no training pair is left of {sum(text.pairs_read)}: {self.tally.summary()}",
-            hint="see every dropped pair with --dropped FILE; --keep-all switches the filters off",
+            f"no training pair is left of {sum(text.pairs_read)}: {self.tally.summary()}", hint=hint
         )
 
     def _finish(self, card: DataCard) -> None:
-        table = self.config.data.normalization
-        if table is not None:
-            shutil.copyfile(table, self.directory / "normalization.tsv")
+        if self.config.data.normalization is not None:
+            write_replacements(self.directory / "normalization.tsv", self.normalization.replacements)
         write_card(card, self.directory)
         DataDirectory.finish(
             self.directory,

@@ -8,6 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from nmt_cli.corpus.cleaning import Dropped
+from nmt_cli.corpus.normalization import Normalization
+
 _SCHEMA = pa.schema(
     [("corpus", pa.uint16()), ("line", pa.int64()), ("source", pa.string()), ("target", pa.string())]
 )
@@ -22,10 +25,9 @@ class Page(NamedTuple):
     source: list[str]
     target: list[str]
 
-    def take(self, mask: NDArray[np.bool_]) -> "Page":
-        """Only the rows that the mask names."""
-        rows = np.flatnonzero(mask)
-        if len(rows) == len(mask):
+    def take(self, rows: NDArray[np.int64]) -> "Page":
+        """Only the given rows of the page, in order."""
+        if len(rows) == len(self.source):
             return self
         return Page(
             self.first,
@@ -34,6 +36,17 @@ class Page(NamedTuple):
             [self.source[row] for row in rows],
             [self.target[row] for row in rows],
         )
+
+    def dropped(self, row: int, reason: str) -> Dropped:
+        """A row of the page as one that was left out."""
+        return Dropped(int(self.corpus[row]), int(self.line[row]), reason, self.source[row], self.target[row])
+
+    def normalized(self, normalization: Normalization) -> "Page":
+        """The same page as the vocabulary sees it."""
+        normalize = normalization.function()
+        if normalize is None:
+            return self
+        return self._replace(source=[*map(normalize, self.source)], target=[*map(normalize, self.target)])
 
 
 class Spool:

@@ -7,12 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt_cli.config import DataConfig
-from nmt_cli.corpus import Block, Inspector, Spec, read_pairs
+from nmt_cli.corpus import Inspector, Spec, read_pairs
 from nmt_cli.corpus.cleaning import Cleaner, Dropped
 from nmt_cli.corpus.duplicates import FingerprintFile, Fingerprints, repeated_rows
 from nmt_cli.corpus.holdout import choose, rows_sharing
 from nmt_cli.preprocess.heldout import HeldOutSet
-from nmt_cli.preprocess.parallel import ordered_map
 from nmt_cli.preprocess.spool import Page, Spool
 from nmt_cli.preprocess.tally import Tally
 
@@ -36,27 +35,19 @@ class TrainingText:
         cleaner: Cleaner,
         inspector: Callable[[Spec], Inspector],
         tally: Tally,
-        *,
-        workers: int,
         progress: Callable[[int], None],
     ) -> None:
-        """Read and clean all corpora."""
-
-        def blocks() -> Iterator[tuple[int, Block]]:
-            for number, spec in enumerate(specs):
-                inspect = inspector(spec)
-                for block in read_pairs(spec):
-                    inspect.observe(block)
-                    self.pairs_read[number] += len(block.source)
-                    yield number, block
-
-        done = 0
-        for cleaned in ordered_map(cleaner, blocks(), workers=workers):
-            self._spool.append(cleaned.corpus, cleaned.lines, cleaned.source, cleaned.target)
-            self._fingerprints.append(cleaned.source_fingerprints, cleaned.target_fingerprints)
-            tally.add(cleaned.dropped)
-            done += len(cleaned.lines) + len(cleaned.dropped)
-            progress(done)
+        """Read and clean all corpora. That is less work than sending the text to other processes would be."""
+        for number, spec in enumerate(specs):
+            inspect = inspector(spec)
+            for block in read_pairs(spec):
+                inspect.observe(block)
+                cleaned = cleaner.clean(number, block)
+                self._spool.append(number, cleaned.lines, cleaned.source, cleaned.target)
+                self._fingerprints.append(cleaned.source_fingerprints, cleaned.target_fingerprints)
+                tally.add(cleaned.dropped)
+                self.pairs_read[number] += len(block.source)
+                progress(sum(self.pairs_read))
         self._spool.finish()
         self._fingerprints.finish()
         # One byte a pair, on disk and mapped, so that it does not count against memory.
@@ -89,17 +80,14 @@ class TrainingText:
     def living(self) -> Iterator[Page]:
         """The pairs that stay, page by page."""
         for page in self._spool.pages():
-            yield page.take(self._marks_of(page) == _ALIVE)
+            yield page.take(np.flatnonzero(self._marks_of(page) == _ALIVE))
 
     def dropped(self) -> Iterator[Dropped]:
         """The pairs that were marked, with the reason."""
         for page in self._spool.pages():
             marks = self._marks_of(page)
-            for row in np.flatnonzero((marks != _ALIVE) & (marks != _HELD_OUT)):
-                reason = _REASONS[int(marks[row])]
-                yield Dropped(
-                    int(page.corpus[row]), int(page.line[row]), reason, page.source[row], page.target[row]
-                )
+            for row in np.flatnonzero((marks != _ALIVE) & (marks != _HELD_OUT)).tolist():
+                yield page.dropped(row, _REASONS[int(marks[row])])
 
     def count_living(self) -> int:
         """How many pairs stay."""

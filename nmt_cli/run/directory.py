@@ -43,6 +43,7 @@ from nmt_cli.run import lock
 from nmt_cli.run.durable import FileFacts, read_tensors, synchronize_folder, write_bytes
 from nmt_cli.run.lock import Lock
 from nmt_cli.run.weights import load_weights
+from nmt_cli.text_files import text_names
 from nmt_cli.vocabulary import Vocabularies
 
 if TYPE_CHECKING:  # a finished model needs no training data
@@ -138,9 +139,8 @@ class RunDirectory:
 
     def held_out(self, split: str) -> tuple[list[str], list[str]] | None:
         """Raw lines of the validation or test set, source and target, if there is one."""
-        files = [
-            self.path / f"{split}.{language}" for language in (self.facts.source_lang, self.facts.target_lang)
-        ]
+        names = text_names(split, self.facts.source_lang, self.facts.target_lang)
+        files = [self.path / name for name in names]
         if not all(file.exists() for file in files):
             return None
         source, target = (_lines(file) for file in files)
@@ -199,8 +199,8 @@ def _fill(folder: Path, facts: RunFacts, resolved: Resolved, data: DataDirectory
 
 
 def _texts_of(data: DataDirectory) -> list[str]:
-    languages = (data.source_lang, data.target_lang)
-    names = [f"{split}.{language}" for split in HELD_OUT for language in languages] + [NORMALIZATION]
+    names = [name for split in HELD_OUT for name in text_names(split, data.source_lang, data.target_lang)]
+    names.append(NORMALIZATION)
     return [name for name in names if (data.path / name).exists()]
 
 

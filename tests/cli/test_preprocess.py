@@ -1,7 +1,6 @@
 """`nmt preprocess` and `nmt demo-data` as users meet them."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -202,6 +201,8 @@ def start_and_wait() -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A shell in the background would leave SIGINT ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     while not any(name.startswith(".out.partial") for name in left_behind()):
         assert process.poll() is None
@@ -271,12 +272,60 @@ def test_misaligned_lines_are_named(nmt: Run, corpora: Path) -> None:
     assert "look misaligned" in outcome.stderr
 
 
-def test_a_pipe_that_closes_early_is_no_error() -> None:
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", f"{sys.executable} -m nmt_cli config | head -1 > /dev/null"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+def test_names_that_look_like_markup_are_names(nmt: Run) -> None:
+    for language in ("de", "en"):
+        Path(f"x[red]y[.{language}").write_bytes(Path(f"text.{language}").read_bytes())
+    outcome = preprocess(nmt, "--train", "x[red]y[", "--out", "o[bold]")
+    assert outcome.code == 0
+    assert "x[red]y[" in outcome.stdout
+    assert "wrote o[bold]" in outcome.stderr
+
+
+def test_within_one_language_both_sides_are_kept(nmt: Run) -> None:
+    rows = "".join(f"question {n}\tanswer {n}\n" for n in range(100))
+    outcome = nmt("preprocess", "-s", "en", "-t", "en", "--train", "-", "--out", "out", stdin=rows)
+    assert outcome.code == 0
+    assert Path("out/valid.source.en").read_text().startswith("question")
+    assert Path("out/valid.target.en").read_text().startswith("answer")
+
+
+@pytest.mark.parametrize("language", ["", "../x", "arrow", "a b"])
+def test_a_language_is_a_plain_word(nmt: Run, language: str) -> None:
+    outcome = nmt("preprocess", "-s", language, "-t", "en", "--train", "text", "--out", "out")
+    assert outcome.code == 2
+    assert "is not a language code" in outcome.error
+
+
+@pytest.mark.parametrize(
+    ("dropped", "message"), [("text.de", "one of the corpora"), ("out/list", "inside of --out")]
+)
+def test_the_list_of_dropped_pairs_destroys_nothing(nmt: Run, dropped: str, message: str) -> None:
+    before = Path("text.de").read_bytes()
+    outcome = preprocess(nmt, "--train", TEXT, "--out", "out", "--dropped", dropped)
+    assert outcome.code == 2
+    assert message in outcome.error
+    assert Path("text.de").read_bytes() == before
+
+
+def test_a_given_vocabulary_excludes_settings_of_another(nmt: Run) -> None:
+    assert preprocess(nmt, "--train", TEXT, "--out", "first", *SIZE).code == 0
+    outcome = preprocess(nmt, "--train", TEXT, "--out", "second", "--vocabulary", "first", *SIZE)
+    assert outcome.code == 2
+    assert "vocabulary.size cannot be set together with --vocabulary" in outcome.error
+    assert preprocess(nmt, "--train", TEXT, "--out", "second", "--vocabulary", "first").code == 0
+    settings = json.loads(Path("second/config.json").read_text())
+    assert settings["settings"]["vocabulary"]["size"] == 400
+    assert settings["provenance"]["vocabulary.size"] == "--vocabulary"
+
+
+def test_train_equal_to_valid_has_a_hint_of_its_own(nmt: Run) -> None:
+    outcome = preprocess(nmt, "--train", TEXT, "--valid", TEXT, "--out", "out")
+    assert outcome.code == 1
+    assert "train on other pairs" in outcome.hint
+
+
+def test_too_few_pairs_to_hold_out_are_said(nmt: Run) -> None:
+    rows = "".join(f"eins {n}\tone {n}\n" for n in range(10))
+    outcome = preprocess(nmt, "--train", "-", "--out", "out", stdin=rows)
+    assert outcome.code == 0
+    assert "too few training pairs to hold out a valid set" in outcome.stderr

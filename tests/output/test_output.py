@@ -57,9 +57,44 @@ def test_an_existing_directory_is_refused_unless_overwrite(tmp_path: Path) -> No
 
 def test_a_directory_that_is_not_ours_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "thesis").write_text("years of work")
-    with pytest.raises(UsageError, match="was not written by nmt"):
+    with pytest.raises(UsageError, match="holds files that are not of this kind"):
         make(tmp_path, "new", overwrite=True)
     assert names(tmp_path) == ["thesis"]
+
+
+def test_a_directory_that_appeared_meanwhile_is_not_touched(tmp_path: Path) -> None:
+    with (
+        pytest.raises(UsageError, match="not of this kind"),
+        new_directory(tmp_path / "out", overwrite=False),
+    ):
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "thesis").write_text("years of work")
+    assert (names(tmp_path), names(tmp_path / "out")) == (["out"], ["thesis"])
+
+
+def test_the_current_directory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "deep").mkdir()
+    monkeypatch.chdir(tmp_path / "deep")
+    for path in (Path(), Path("..")):
+        with pytest.raises(UsageError, match="is the directory you are in"):
+            make(path, "x", overwrite=True)
+
+
+def test_a_link_stays_and_what_it_points_to_is_written(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    make(tmp_path / "link", "x")
+    assert (tmp_path / "link").is_symlink()
+    assert names(tmp_path / "real") == ["content", MANIFEST]
+    assert names(tmp_path) == ["link", "real"]
+
+
+def test_what_a_killed_process_was_replacing_comes_back(tmp_path: Path) -> None:
+    make(tmp_path / "out", "old")
+    (tmp_path / "out").rename(tmp_path / ".out.old-999999999")
+    with pytest.raises(UsageError, match="exists already"):
+        make(tmp_path / "out", "new")
+    assert (tmp_path / "out" / "content").read_text() == "old"
 
 
 def test_an_empty_directory_may_be_filled(tmp_path: Path) -> None:
@@ -94,6 +129,13 @@ def test_a_file_appears_when_its_block_ends(tmp_path: Path) -> None:
     with new_file(path) as temporary:
         temporary.write_text("new")
     assert (names(tmp_path), path.read_text()) == (["list.tsv"], "new")
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with new_file(tmp_path / "pipe") as path:
+        assert path == tmp_path / "pipe"
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_a_file_in_a_missing_folder_is_an_error(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ class Runner:
             source_lang="de",
             target_lang="en",
             out=self.folder / out,
-            settings=resolve(None, [SMALL, *settings]),
+            settings=resolve(None, [*([] if "vocabulary" in options else [SMALL]), *settings]),
             **options,
         )
         return preprocess(request, self.reports.append)

@@ -1,6 +1,10 @@
 """Several processes give the same results in the same order."""
 
 import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -29,15 +33,16 @@ def die_at_30(number: int) -> int:
     return number
 
 
-def test_results_come_in_the_order_of_the_items() -> None:
-    assert list(ordered_map(square, range(40), workers=2)) == [number * number for number in range(40)]
+def test_results_come_with_their_items_in_order() -> None:
+    assert list(ordered_map(square, range(40), workers=2)) == [(number, number**2) for number in range(40)]
 
 
 def test_many_items_are_done_in_other_processes_and_few_in_this_one() -> None:
-    many = set(ordered_map(process_id, range(40), workers=2))
-    assert os.getpid() not in many
-    assert set(ordered_map(process_id, range(5), workers=2)) == {os.getpid()}
-    assert set(ordered_map(process_id, range(40), workers=1)) == {os.getpid()}
+    def processes(items: int, workers: int) -> set[int]:
+        return {process for _, process in ordered_map(process_id, range(items), workers=workers)}
+
+    assert os.getpid() not in processes(40, 2)
+    assert processes(5, 2) == processes(40, 1) == {os.getpid()}
 
 
 def test_items_are_taken_only_as_results_are_used() -> None:
@@ -63,3 +68,45 @@ def test_a_worker_that_dies_is_an_error_with_a_hint() -> None:
     with pytest.raises(NmtError, match="a worker process died") as caught:
         list(ordered_map(die_at_30, range(40), workers=2))
     assert "--workers 1" in caught.value.hint
+
+
+SCRIPT = """
+import sys, time
+from nmt_cli.preprocess.parallel import ordered_map
+for item, _ in ordered_map(time.sleep, [0.05] * 10_000, workers=2):
+    print("under way", flush=True)
+"""
+
+
+def start(script: str) -> subprocess.Popen[str]:
+    """A process in a group of its own, as a shell starts it."""
+    return subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+
+
+@pytest.mark.parametrize("wait", [0.4, 1.0, None])
+def test_ctrl_c_gives_one_traceback_at_most_whenever_it_comes(wait: float | None) -> None:
+    process = start(SCRIPT)
+    assert process.stdout is not None
+    if wait is None:
+        process.stdout.readline()
+    else:
+        time.sleep(wait)
+    os.killpg(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode != 0
+    assert stderr.count("Traceback") <= 1  # that of the script itself, which has no boundary
+
+
+def test_workers_end_when_their_parent_is_killed() -> None:
+    process = start(SCRIPT)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.kill()
+    process.communicate(timeout=30)  # returns only when the workers have closed the pipes as well

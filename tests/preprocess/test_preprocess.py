@@ -6,10 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from nmt_cli.config import FILTERS, resolve
+from nmt_cli.config import FILTERS, PRESETS, ModelConfig, resolve
 from nmt_cli.errors import CorpusError, UsageError, VocabularyError
+from nmt_cli.model import build_model
 from nmt_cli.preprocess import Request, parallel, preprocess
+from nmt_cli.preprocess.memory import count_parameters
 from nmt_cli.store import DataDirectory, Split
 from nmt_cli.vocabulary import Vocabularies
 
@@ -261,3 +264,12 @@ def test_no_training_corpus_is_an_error(tmp_path: Path) -> None:
     request = Request(source_lang="de", target_lang="en", train=[], out=tmp_path / "out", settings=resolve())
     with pytest.raises(UsageError, match="no training corpus"):
         preprocess(request, lambda report: None)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("changes", [{}, {"hidden_size": 64, "embedding_size": 32}])
+def test_the_memory_estimate_knows_the_size_of_every_preset(name: str, changes: dict[str, int]) -> None:
+    config = ModelConfig.from_preset(name, **changes)
+    model = build_model(config, 500, 400, shared=False, generator=torch.Generator().manual_seed(1))
+    true = sum(parameter.numel() for parameter in model.parameters())
+    assert count_parameters(config, 500, 400, joint=False) == pytest.approx(true, rel=0.05)
