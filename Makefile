@@ -6,7 +6,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONUNBUFFERED := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test bench clean
+.PHONY: help install demo test soak bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,9 +32,14 @@ test: install ## lint, check types and run all tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
 
+soak: install ## kill training twenty times at random moments and compare what resume gives
+	NMT_SOAK_ROUNDS=20 $(BIN)/python -m pytest tests/trainer/test_crash.py
+
 bench: install ## run the benchmarks
 	$(BIN)/python benchmarks/preprocess.py
 	$(BIN)/python benchmarks/batches.py
+	$(BIN)/python benchmarks/training_step.py
+	$(BIN)/python benchmarks/trainer_overhead.py
 
 clean: ## remove everything that was made here
 	rm -rf .venv demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

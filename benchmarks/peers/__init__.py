@@ -1,0 +1,1 @@
+"""The systems that `training_step.py` compares, each in a process of its own."""
