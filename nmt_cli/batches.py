@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nmt_cli.batch import Batch, collate
 from nmt_cli.config.train import TrainConfig
-from nmt_cli.errors import StoreError
+from nmt_cli.errors import StoreError, UsageError
 from nmt_cli.plan import Plan, cut_in_order, load_of, plan_epoch
 from nmt_cli.ragged import Ragged
 
@@ -54,7 +54,9 @@ class TrainingBatches:
     ) -> None:
         """`corpora` give the weights of rows; `vocabularies` are needed for subword sampling only."""
         assert 0 <= rank < world
-        assert vocabularies is not None or not config.subword_sampling
+        if config.subword_sampling:
+            assert vocabularies is not None
+            _check_splits(vocabularies)
         self._split = split
         self._config = config
         self._weights = [(corpus.start, corpus.stop, corpus.weight) for corpus in corpora]
@@ -112,6 +114,16 @@ class TrainingBatches:
             self._vocabularies.source.sample(self._split.texts(rows, "source"), strength, int(seeds[0])),
             self._vocabularies.target.sample(self._split.texts(rows, "target"), strength, int(seeds[1])),
         )
+
+
+def _check_splits(vocabularies: Vocabularies) -> None:
+    for vocabulary in (vocabularies.source, vocabularies.target):
+        if not vocabulary.has_many_splits:
+            raise UsageError(
+                f"train.subword_sampling has no effect with vocabulary.kind = {vocabulary.kind}, "
+                "which splits a text in one way only",
+                hint="set train.subword_sampling=0, or preprocess with vocabulary.kind=bpe or unigram",
+            )
 
 
 def batches_by_length(

@@ -121,7 +121,7 @@ class Split:
     def open(cls, path: Path) -> Self:
         """Map a file that `SplitWriter` wrote."""
         try:
-            buffer = pa.memory_map(str(path)).read_buffer()
+            buffer = pa.memory_map(os.fsencode(path)).read_buffer()
         except (OSError, pa.ArrowInvalid) as error:
             raise StoreError(f"cannot read {path}: {error}", hint=_AGAIN) from error
         try:

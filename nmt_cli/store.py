@@ -77,8 +77,9 @@ class DataDirectory:
             "corpora": [asdict(corpus) for corpus in corpora],
         }
         with writing(path):
+            # The names of files may have bytes that are not UTF-8, which JSON can tell by an escape.
             (path / "corpora.json").write_text(
-                json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8"
+                json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8", errors="backslashreplace"
             )
             (path / "config.json").write_text(resolved.to_json(), "utf-8")
         vocabularies.save(path)

@@ -80,10 +80,10 @@ class Vocabulary:
                 num_threads=_TRAINING_THREADS,
                 minloglevel=2,
             )
-        except (RuntimeError, ValueError, TypeError, OverflowError) as error:  # not all are RuntimeErrors
+        except (RuntimeError, ValueError, TypeError, OverflowError) as error:
             if text.failure is not None:
                 raise text.failure from None
-            raise _explain(str(error), config, text) from error
+            raise _explain(str(error), config.size or most, text) from error
         return cls(model.getvalue())
 
     @classmethod
@@ -295,7 +295,7 @@ def _check_size(config: VocabularyConfig) -> None:
         )
 
 
-def _explain(message: str, config: VocabularyConfig, text: _TrainingText) -> VocabularyError:
+def _explain(message: str, size: int, text: _TrainingText) -> VocabularyError:
     if text.empty or "!sentences_.empty()" in message:
         return VocabularyError(
             "there is no text to train the vocabulary on",
@@ -303,12 +303,12 @@ def _explain(message: str, config: VocabularyConfig, text: _TrainingText) -> Voc
         )
     if found := re.search(r"too high \(\d+\).* <= (\d+)", message):
         return VocabularyError(
-            f"vocabulary.size = {config.size} is too large for this text",
+            f"vocabulary.size = {size} is too large for this text",
             hint=f"set vocabulary.size to {found[1]} or less, or give more text",
         )
     if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return VocabularyError(
-            f"vocabulary.size = {config.size} is too small for the characters of this text",
+            f"vocabulary.size = {size} is too small for the characters of this text",
             hint=f"set vocabulary.size to {found[1]} or more, or vocabulary.character_coverage below 1",
         )
     return VocabularyError(

@@ -16,13 +16,14 @@ def demo_data(
     size: Annotated[int, typer.Option("--size", metavar="N", help="Number of training pairs.")] = 30_000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Another seed gives other sentences.")] = 1,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace files of the same names.", rich_help_panel=OUTPUT)
+        bool, typer.Option("--overwrite", help="Replace an earlier demo corpus.", rich_help_panel=OUTPUT)
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
     """Write an English–German corpus made by a grammar: train, valid and test, each as .en and .de.
 
-    The three sets share no sentence, and every test sentence combines known words in a way that training never shows.
+    The three sets share no sentence, and every test sentence combines words in a way that training never shows;
+    from 5000 pairs on, training has all words of the other two.
     """
     from nmt_cli.demo import write
 

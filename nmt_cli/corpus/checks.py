@@ -124,7 +124,7 @@ class Inspector:
         if more > 0:
             yield CorpusWarning(
                 "misaligned",
-                f"{self.label}: {more} more stretches look misaligned",
+                f"{self.label}: {more} more {'stretches look' if more > 1 else 'stretch looks'} misaligned",
                 hint="check how the two sides were paired",
             )
 
@@ -164,20 +164,21 @@ class Inspector:
     def _damage_warnings(self) -> Iterator[CorpusWarning]:
         meanings = {
             UNDECODABLE: (
-                "lines have bytes that are not UTF-8",
-                "convert the text; data.undecodable drops such pairs from train",
+                "line has bytes or escapes that stand for no character",
+                "lines have bytes or escapes that stand for no character",
+                "convert the text to UTF-8; data.undecodable drops such pairs from train",
             ),
             MALFORMED: (
+                "row is no pair",
                 "rows are no pairs",
                 "each row needs both columns or fields; such rows are dropped from train",
             ),
         }
-        for kind, (meaning, hint) in meanings.items():
-            if self._damage[kind]:
+        for kind, (one, many, hint) in meanings.items():
+            if count := self._damage[kind]:
                 first = self._damage_first[kind]
-                yield CorpusWarning(
-                    kind, f"{self.label}: {self._damage[kind]} {meaning}, the first is {first}", hint=hint
-                )
+                where = f"{many}, the first is {first}" if count > 1 else f"{one}, line {first}"
+                yield CorpusWarning(kind, f"{self.label}: {count} {where}", hint=hint)
 
     def _tokenized_warnings(self, side: _Side) -> Iterator[CorpusWarning]:
         for trace, hits, lines in side.tokenized.found():
@@ -190,15 +191,19 @@ class Inspector:
 
     def _removed_warnings(self) -> Iterator[CorpusWarning]:
         meanings = {
-            BYTE_ORDER_MARK: "byte-order mark (U+FEFF) at the start of a file was removed",
-            CARRIAGE_RETURN: "lines ended with CR LF; the CR was removed",
-            INNER_NEWLINE: "texts had line breaks inside, which became spaces",
+            BYTE_ORDER_MARK: (
+                "byte-order mark was",
+                "byte-order marks were",
+                "removed from the start of a file",
+            ),
+            CARRIAGE_RETURN: ("line", "lines", "ended with CR LF; the CR was removed"),
+            INNER_NEWLINE: ("text", "texts", "had line breaks inside, which became spaces"),
         }
-        for kind, meaning in meanings.items():
-            if self._removed[kind]:
+        for kind, (one, many, meaning) in meanings.items():
+            if count := self._removed[kind]:
                 yield CorpusWarning(
                     kind.replace(" ", "-"),
-                    f"{self.label}: {self._removed[kind]} {meaning}",
+                    f"{self.label}: {count} {many if count > 1 else one} {meaning}",
                     hint="nothing is to be done",
                 )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
+from nmt_cli.corpus.locate import cannot_read
 from nmt_cli.errors import CorpusError
 
 PIECE_BYTES = 1 << 18
@@ -31,20 +32,26 @@ def read_pieces(path: Path) -> Iterator[bytes]:
                 while piece := raw.read(PIECE_BYTES):
                     yield piece
     except OSError as error:
-        raise CorpusError(
-            f"cannot read {path}: {error.strerror or error}", hint="check the file and your permissions"
-        ) from error
+        raise cannot_read(path, error) from error
 
 
 def standard_input_pieces() -> Iterator[bytes]:
     """The content of standard input."""
+    if sys.stdin is None:  # so says Python of a closed one
+        raise CorpusError(
+            "- reads TSV from standard input, which is closed",
+            hint="pipe text in: paste a.de a.en | nmt …",
+        )
     if sys.stdin.isatty():
         raise CorpusError(
             "- reads TSV from standard input, which is a terminal",
             hint="pipe text in: paste a.de a.en | nmt …",
         )
-    while piece := sys.stdin.buffer.read(PIECE_BYTES):
-        yield piece
+    try:
+        while piece := sys.stdin.buffer.read(PIECE_BYTES):
+            yield piece
+    except OSError as error:
+        raise cannot_read(STANDARD_INPUT, error) from error
 
 
 def _unpacked_pieces(raw: IO[bytes], suffix: str, path: Path) -> Iterator[bytes]:

@@ -1,5 +1,6 @@
 """Datasets of the Hugging Face hub, or in its formats on this disk, through `datasets`."""
 
+import logging
 import re
 import socket
 import sys
@@ -52,12 +53,12 @@ def _tables(spec: Spec, block_pairs: int) -> Iterator["pyarrow.Table"]:
 def _load(spec: Spec) -> Any:
     import datasets
 
-    datasets.logging.set_verbosity_error()  # an error is told once, by us
+    datasets.logging.set_verbosity(logging.CRITICAL)  # an error is told once, by us
     if not sys.stderr.isatty():
         datasets.disable_progress_bars()
     arguments: dict[str, Any] = {"path": spec.dataset, "name": spec.config, "revision": spec.revision}
     path = Path(spec.dataset)
-    if path.is_file() and path.suffix in FILE_BUILDERS:
+    if path.suffix in FILE_BUILDERS and _exists(path) and path.is_file():
         arguments.update(path=FILE_BUILDERS[path.suffix], data_files={_bare(spec.split): [str(path)]})
     elif spec.data_files:
         arguments["data_files"] = {_bare(spec.split): list(spec.data_files)}
@@ -69,7 +70,15 @@ def _load(spec: Spec) -> Any:
 
 
 def _is_local(spec: Spec) -> bool:
-    return spec.dataset in FILE_BUILDERS.values() or Path(spec.dataset).exists()
+    return spec.dataset in FILE_BUILDERS.values() or _exists(Path(spec.dataset))
+
+
+def _exists(path: Path) -> bool:
+    """Whether a file or directory is there; what cannot even be looked for is the name of a dataset."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def _bare(split: str) -> str:
@@ -156,6 +165,8 @@ def _explain(error: Exception, spec: Spec) -> CorpusError:
     """One clear line and a hint for what `datasets` raises."""
     if isinstance(error, CorpusError):
         return error
+    if type(error).__name__ == "DatasetGenerationError" and isinstance(error.__cause__, Exception):
+        error = error.__cause__  # which says what happened
     text = " ".join(str(error).split())
     kinds = {kind.__name__ for kind in type(error).__mro__}
     page = f"https://huggingface.co/datasets/{spec.dataset}"

@@ -1,6 +1,7 @@
 """Finding the files of a corpus, and saying what was looked for when they are not there."""
 
 import difflib
+import errno
 from pathlib import Path
 from typing import Literal
 
@@ -32,6 +33,21 @@ _FOREIGN = {
 }
 
 
+def cannot_read(path: Path | str, error: OSError) -> CorpusError:
+    """The CorpusError for a failed read, or for a failed look at what is there, with a hint that fits its cause."""
+    hints = {
+        errno.EACCES: "ask for the permission to read it and the directories above it",
+        errno.EPERM: "ask for the permission to read it and the directories above it",
+        errno.ENAMETOOLONG: "no file can have this name; was text given instead of a path?",
+        errno.ENOENT: "it was there a moment ago; check whether something moves it",
+        errno.EIO: "the disk or the network failed; try again or copy the file elsewhere",
+    }
+    reason = error.strerror or str(error)
+    return CorpusError(
+        f"cannot read {path}: {reason}", hint=hints.get(error.errno or 0, "check the file and its disk")
+    )
+
+
 def table_kind(name: str) -> Literal["tsv", "jsonl"] | None:
     """Whether a file name says TSV or JSON lines, compressed or not."""
     lowered = name.lower()
@@ -42,10 +58,20 @@ def table_kind(name: str) -> Literal["tsv", "jsonl"] | None:
     return "jsonl" if lowered.endswith((".jsonl", ".ndjson")) else None
 
 
+def is_there(path: Path) -> bool:
+    """Whether a path exists; one that is too long to exist is a part of a SPEC that was no name."""
+    try:
+        return path.exists()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return False
+        raise
+
+
 def find_side(prefix: str, lang: str) -> Path | None:
     """The file of one language for a prefix; of two candidates nobody can tell which is meant."""
     candidates = [Path(f"{prefix}.{lang}{suffix}") for suffix in ("", *COMPRESSIONS)]
-    present = [path for path in candidates if path.exists() and not path.is_dir()]
+    present = [path for path in candidates if is_there(path) and not path.is_dir()]
     if len(present) > 1:
         raise CorpusError(
             f"{prefix} is ambiguous: {' and '.join(map(str, present))} exist",
@@ -118,7 +144,10 @@ def near_names(path: Path) -> str:
         while not folder.is_dir():
             folder = folder.parent
         return f"the directory {path.parent} does not exist either ({folder} does)"
-    names = sorted(child.name for child in folder.iterdir())
+    try:
+        names = sorted(child.name for child in folder.iterdir())
+    except OSError as error:
+        return f"{folder} cannot be listed: {error.strerror}"
     near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.5)
     if near:
         return f"near names in {folder}: {', '.join(near)}"

@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import Literal
 
 from nmt_cli.corpus.locate import (
+    cannot_read,
     check_readable,
     describe_missing_prefix,
     find_side,
+    is_there,
     refuse_foreign_format,
     table_kind,
 )
@@ -34,6 +36,8 @@ HUB_OPTIONS = ("revision", "data_files", "streaming")
 FILE_BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".csv": "csv", ".arrow": "arrow"}
 FORMS = "a SPEC is a prefix, two files a.de,a.en, x.tsv[#1,2], x.jsonl[#from,to], hf:ID[:CONFIG[:SPLIT]] or -"
 
+MAX_WEIGHT = 1000.0  # an epoch has each pair that many times
+
 _KNOWN_OPTION = re.compile(rf"@({'|'.join(OPTIONS)})=")
 _ANY_OPTION = re.compile(r"@([A-Za-z_-]+)=")
 
@@ -42,7 +46,7 @@ _ANY_OPTION = re.compile(r"@([A-Za-z_-]+)=")
 class Spec:
     """A corpus as the user named it, checked as far as that is possible without reading it."""
 
-    text: str
+    text: str  # as it is shown: of a name that is not UTF-8, `paths` has the bytes
     kind: Kind
     source_lang: str
     target_lang: str
@@ -61,6 +65,7 @@ class Spec:
 def parse_spec(text: str, *, source_lang: str, target_lang: str) -> Spec:
     """Read a SPEC and look for its files; a mistake is an error that names what was looked for."""
     body, options = _split_options(text)
+    text = text.encode(errors="backslashreplace").decode()
     weight = _parse_weight(options.pop("weight", "1"), text)
     if body.startswith("hf:"):
         return _parse_hub(text, body.removeprefix("hf:"), options, weight, source_lang, target_lang)
@@ -72,7 +77,10 @@ def parse_spec(text: str, *, source_lang: str, target_lang: str) -> Spec:
         )
     if not body:
         raise UsageError(f"{text!r} names no corpus", hint=FORMS)
-    kind, paths, choice = _parse_files(body, source_lang, target_lang)
+    try:
+        kind, paths, choice = _parse_files(body, source_lang, target_lang)
+    except OSError as error:  # looking for files can fail as reading them can
+        raise cannot_read(error.filename or body, error) from error
     columns, fields = (1, 2), None
     if choice is not None and kind == "jsonl":
         fields = _parse_fields(choice, text)
@@ -111,8 +119,11 @@ def _parse_weight(value: str, text: str) -> float:
         weight = float(value)
     except ValueError:
         weight = math.nan
-    if not (math.isfinite(weight) and weight > 0):
-        raise UsageError(f"{text}: weight {value!r} is not a positive number", hint="for example @weight=2.5")
+    if not 0 < weight <= MAX_WEIGHT:
+        raise UsageError(
+            f"{text}: weight {value!r} is not a positive number up to {MAX_WEIGHT:g}",
+            hint="for example @weight=2.5: how many times an epoch shows the corpus",
+        )
     return weight
 
 
@@ -159,7 +170,7 @@ def _parse_files(body: str, source_lang: str, target_lang: str) -> tuple[Kind, t
     if hash_sign and (kind := table_kind(name)):
         check_readable(Path(name))
         return kind, (Path(name),), choice
-    if (kind := table_kind(body)) and ("," not in body or Path(body).exists()):
+    if (kind := table_kind(body)) and ("," not in body or is_there(Path(body))):
         check_readable(Path(body))
         return kind, (Path(body),), None
     sides = find_side(body, source_lang), find_side(body, target_lang)
@@ -180,7 +191,7 @@ def _two_files(body: str) -> tuple[Path, Path]:
     parts = body.split(",")
     # A comma may also be part of a name: take the one that leaves two files.
     cuts = [(",".join(parts[:i]), ",".join(parts[i:])) for i in range(1, len(parts))]
-    present = [cut for cut in cuts if cut[0] and cut[1] and Path(cut[0]).exists() and Path(cut[1]).exists()]
+    present = [cut for cut in cuts if all(name and is_there(Path(name)) for name in cut)]
     if not present and len(cuts) > 1:
         raise UsageError(
             f"{body} names {len(parts)} files",

@@ -2,13 +2,11 @@
 
 Train and test are disjoint by construction: one in sixteen pairs of words (a verb and its object, an
 adjective and its noun) is held out, the same ones for all seeds and sizes. A sentence with a held-out pair
-can only be a test sentence, every test sentence has one, and training knows its words from other company.
-Validation comes from the distribution of training; a hash of the sentence tells the two apart.
+can only be a test sentence, and every test sentence has one. Validation comes from the distribution of
+training; a hash of the sentence tells the two apart. From 5000 training pairs on, training has every word of
+the other sets, in other company; fewer pairs cannot hold them all.
 """
 
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -19,7 +17,8 @@ from zlib import crc32
 from nmt_cli.demo import english, german
 from nmt_cli.demo.sentences import Sentences
 from nmt_cli.demo.tree import Sentence, combinations
-from nmt_cli.errors import OutputError, UsageError
+from nmt_cli.errors import UsageError
+from nmt_cli.output import new_directory
 
 Pair = tuple[str, str]
 
@@ -75,12 +74,10 @@ def candidates(seed: int) -> Iterator[Candidate]:
 def generate(size: int, *, seed: int = 1) -> DemoCorpus:
     """`size` pairs to train on; valid and test get a twentieth of that each, at least 1 and at most 500.
 
-    The training pairs of a smaller size are the first ones of a larger size with the same seed.
+    The training pairs of a smaller size are the first ones of a larger size with the same seed. From 5000
+    pairs on, training has every word of valid and test.
     """
-    if not 1 <= size <= MAX_SIZE:
-        raise UsageError(
-            f"a demo corpus of {size} pairs cannot be made", hint=f"choose a size from 1 to {MAX_SIZE}"
-        )
+    _check_size(size)
     held_out_size = max(1, min(HELD_OUT_SIZE, size // 20))
     stream = candidates(seed)
     train: list[Pair] = []
@@ -129,53 +126,23 @@ def write(out: Path, size: int, *, seed: int = 1, overwrite: bool = False) -> De
 
     `overwrite` replaces an earlier demo corpus; a directory with anything else in it is never touched.
     """
-    _check_free(out, overwrite=overwrite)
-    corpus = generate(size, seed=seed)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        building = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-        try:
-            for split, pairs in zip(SPLITS, corpus, strict=True):
-                for side, language in enumerate(LANGUAGES):
-                    _write_lines(building / f"{split}.{language}", [pair[side] for pair in pairs])
-            _replace(building, out)
-        finally:
-            shutil.rmtree(building, ignore_errors=True)
-    except OSError as error:
-        hint = "check that the disk has room and that the directory above may be written to"
-        raise OutputError(f"cannot write {out}: {error.strerror or error}", hint=hint) from error
+    _check_size(size)
+    with new_directory(out, overwrite=overwrite, ours=_is_demo_corpus) as building:
+        corpus = generate(size, seed=seed)
+        for split, pairs in zip(SPLITS, corpus, strict=True):
+            for side, language in enumerate(LANGUAGES):
+                text = "".join(f"{pair[side]}\n" for pair in pairs)
+                (building / f"{split}.{language}").write_text(text, "utf-8", newline="\n")
     return corpus
 
 
-def _check_free(out: Path, *, overwrite: bool) -> None:
-    if not out.exists():
-        return
-    if not out.is_dir():
-        raise OutputError(f"{out} is not a directory", hint="name a directory that is new or empty")
+def _is_demo_corpus(directory: Path) -> bool:
     ours = {f"{split}.{language}" for split in SPLITS for language in LANGUAGES}
-    found = {path.name for path in out.iterdir()}
-    if found - ours:
-        hint = "name a directory that is new, empty or holds an earlier demo corpus"
-        raise OutputError(f"{out} holds other files, such as {min(found - ours)}", hint=hint)
-    if found and not overwrite:
-        hint = "name another directory or ask to overwrite this one"
-        raise OutputError(f"{out} already holds a demo corpus", hint=hint)
+    return ours.issuperset(path.name for path in directory.iterdir())
 
 
-def _write_lines(path: Path, lines: list[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{line}\n" for line in lines)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _replace(building: Path, out: Path) -> None:
-    """Move the finished directory to its name; what stood there is deleted only afterwards."""
-    building.chmod(0o755)  # mkdtemp makes it private
-    if not out.exists():
-        building.rename(out)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{out.name}.old.", dir=out.parent))
-    out.rename(old / out.name)
-    building.rename(out)
-    shutil.rmtree(old, ignore_errors=True)
+def _check_size(size: int) -> None:
+    if not 1 <= size <= MAX_SIZE:
+        raise UsageError(
+            f"a demo corpus of {size} pairs cannot be made", hint=f"choose a size from 1 to {MAX_SIZE}"
+        )

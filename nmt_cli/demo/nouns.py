@@ -110,7 +110,7 @@ lamp = die Lampe Lampen + switched upright; radio = das Radio Radios + switched 
 computer = der Computer Computer + switched; television = der Fernseher Fernseher + switched
 oven = der Ofen Öfen + switched polished; fridge = der Kühlschrank Kühlschränke + polished
 camera = die Kamera Kameras + gift small; clock = die Uhr Uhren + hung; phone = das Telefon Telefone
-heating = die Heizung Heizungen + switched; machine = die Maschine Maschinen + switched
+heater = die Heizung Heizungen + switched; machine = die Maschine Maschinen + switched
 washing_machine = die Waschmaschine Waschmaschinen + switched; lock = das Schloss Schlösser + mended
 """,
     "furniture": """

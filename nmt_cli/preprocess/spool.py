@@ -1,5 +1,6 @@
 """Cleaned training text on its way to the vocabulary and the store, kept on disk."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -55,7 +56,7 @@ class Spool:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.rows = 0
-        self._writer = pa.ipc.new_stream(pa.OSFile(str(path), "wb"), _SCHEMA)
+        self._writer = pa.ipc.new_stream(pa.OSFile(os.fsencode(path), "wb"), _SCHEMA)
 
     def append(self, corpus: int, lines: list[int], source: list[str], target: list[str]) -> None:
         """Add the pairs of a block."""
@@ -79,7 +80,7 @@ class Spool:
     def pages(self) -> Iterator[Page]:
         """All rows in order. Read through a buffer, not mapped, so that memory stays flat."""
         first = 0
-        with pa.OSFile(str(self.path)) as file, pa.ipc.open_stream(file) as reader:
+        with pa.OSFile(os.fsencode(self.path)) as file, pa.ipc.open_stream(file) as reader:
             for batch in reader:
                 corpus, line = (batch.column(name).to_numpy() for name in ("corpus", "line"))
                 yield Page(

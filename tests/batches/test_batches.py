@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nmt_cli.batch import Batch, collate, pad_source
 from nmt_cli.batches import Portion, TrainingBatches, batches_by_length
 from nmt_cli.config import TrainConfig, VocabularyConfig
-from nmt_cli.errors import StoreError
+from nmt_cli.errors import StoreError, UsageError
 from nmt_cli.ragged import Ragged
 from nmt_cli.store import CorpusRows, Split, SplitWriter
 from nmt_cli.tokens import BOS, EOS, PAD
@@ -202,6 +202,16 @@ def test_sampling_changes_the_split_but_not_the_text(split: Split, vocabularies:
                 splits[row] = pair[0]
         epochs.append(splits)
     assert sum(epochs[0][row] != epochs[1][row] for row in epochs[0]) > 500
+
+
+@pytest.mark.parametrize("kind", ["char", "word"])
+def test_sampling_from_one_split_only_is_refused(split: Split, vocabularies: Vocabularies, kind: str) -> None:
+    config = CONFIG.model_copy(update={"subword_sampling": 0.1})
+    other = Vocabulary.train([" ".join(WORDS)] * 5, VocabularyConfig.model_validate({"kind": kind}))
+    with pytest.raises(UsageError, match=f"train.subword_sampling .* vocabulary.kind = {kind}") as failed:
+        TrainingBatches(split, config, vocabularies=Vocabularies(vocabularies.source, other))
+    assert "train.subword_sampling=0" in failed.value.hint
+    TrainingBatches(split, CONFIG, vocabularies=Vocabularies(other, other))
 
 
 def test_weights_come_from_the_corpora(split: Split) -> None:

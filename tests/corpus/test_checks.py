@@ -241,9 +241,21 @@ class TestCharacters:
         blocks = read_pairs(parse_spec(f"{tmp_path}/x", source_lang="en", target_lang="de"))
         warnings = inspect(blocks, "en-de").warnings()
         assert "2 lines ended with CR LF" in only(warnings, "carriage-return").message
-        assert "byte-order mark" in only(warnings, "byte-order-mark").message
-        assert "the first is 2" in only(warnings, "undecodable").message
+        assert "1 byte-order mark was removed" in only(warnings, "byte-order-mark").message
+        assert only(warnings, "undecodable").message.endswith(
+            "1 line has bytes or escapes that stand for no character, line 2"
+        )
         assert len(warnings) == 3
+
+    def test_one_and_many_are_told_apart(self, tmp_path: Path) -> None:
+        for count, wanted in [(1, "1 row is no pair, line 4"), (2, "2 rows are no pairs, the first is 4")]:
+            (tmp_path / "x.tsv").write_text("a\tb\n" * 3 + "c\n" * count)
+            blocks = read_pairs(parse_spec(f"{tmp_path}/x.tsv", source_lang="en", target_lang="de"))
+            assert only(inspect(blocks, "en-de").warnings(), "malformed").message.endswith(wanted)
+            (tmp_path / "x.tsv").write_text("a\tb\n" * 3 + "c\td\r\n" * count)
+            blocks = read_pairs(parse_spec(f"{tmp_path}/x.tsv", source_lang="en", target_lang="de"))
+            returns = only(inspect(blocks, "en-de").warnings(), "carriage-return").message
+            assert f" {count} line{'s'[: count - 1]} ended with CR LF" in returns
 
 
 class TestSets:

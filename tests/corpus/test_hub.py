@@ -1,6 +1,7 @@
 """Hub datasets, through the real `load_dataset` on files of this disk: no network is needed."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -150,3 +151,27 @@ def test_importing_the_corpus_package_imports_nothing_heavy() -> None:
     code = f"import sys, nmt_cli.corpus; print([name for name in {heavy} if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_what_datasets_logs_is_not_shown(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"de": "a", "en": "b"}\nno JSON\n')
+    code = """
+import sys
+from nmt_cli.corpus import parse_spec, read_pairs
+try:
+    list(read_pairs(parse_spec(f"hf:json@data_files={sys.argv[1]}", source_lang="de", target_lang="en")))
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    command = [sys.executable, "-c", code, str(path)]
+    environment = {**os.environ, "HF_HOME": str(tmp_path)}
+    found = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert found.stderr == ""
+    assert found.stdout.startswith("CorpusError hf:json@data_files=")
+    assert "JSON parse error" in found.stdout
+
+
+def test_an_overlong_name_of_a_dataset_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "_reachable", lambda endpoint: False)
+    assert failure("hf:" + "x" * 300).hint

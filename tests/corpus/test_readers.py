@@ -288,6 +288,12 @@ class TestTables:
         assert not found[0][0].startswith("\ufeff")
         assert found[-1] == ("", "")
 
+    def test_a_closed_standard_input_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sys, "stdin", None)
+        with pytest.raises(CorpusError, match="standard input, which is closed") as failed:
+            pairs("-")
+        assert "pipe" in failed.value.hint
+
     def test_standard_input_is_tsv(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def give(text: str) -> None:
             monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))

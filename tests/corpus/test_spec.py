@@ -1,5 +1,7 @@
 """Every form of a SPEC, and every mistake in one."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -90,6 +92,13 @@ class TestForms:
         assert parse("data/x.tsv#1,3@weight=2").columns == (1, 3)
         assert parse("-@weight=3").weight == 3
 
+    def test_a_name_that_is_not_utf8_is_read_and_shown(self) -> None:
+        path = Path(os.fsdecode(b"data/gr\xfc\xdfe.tsv"))
+        path.touch()
+        spec = parse(f"{path}@weight=2")
+        assert spec.paths == (path,)
+        assert spec.text == "data/gr\\udcfc\\udcdfe.tsv@weight=2"
+
     def test_file_names_may_contain_at_signs_commas_and_hashes(self) -> None:
         for name in ("a@b=c.de", "a@b=c.en", "one,two.de", "one,two.en", "x#1.tsv"):
             Path(name).touch()
@@ -140,6 +149,55 @@ class TestMistakes:
         assert Path(name).suffix in failure(name).message or ".tar" in failure(name).message
         assert failure(name).hint
 
+    def test_a_weight_has_a_limit_that_is_told(self) -> None:
+        assert parse("data/train@weight=1000").weight == 1000
+        assert "not a positive number up to 1000" in failure("data/train@weight=1000.1").message
+
+    def test_a_name_that_no_file_can_have_cannot_be_read(self) -> None:
+        for text in ("x" * 300, "x" * 300 + ".tsv", "data/train.de," + "x" * 300):
+            error = failure(text)
+            assert isinstance(error, CorpusError)
+            assert error.message.startswith("cannot read xxx")
+            assert error.message.endswith("File name too long")
+            assert "name" in error.hint
+
+    def test_two_names_may_be_longer_than_one_name_can_be(self) -> None:
+        for name in ("y" * 200 + ".de", "y" * 200 + ".en", "z" * 200 + ".tsv"):
+            Path(name).touch()
+        assert len(parse("y" * 200 + ".de," + "y" * 200 + ".en").paths) == 2
+        assert len(parse("y" * 200 + ".de," + "z" * 200 + ".tsv").paths) == 2
+        assert "does not exist" in failure("x" * 253).message
+
+    def test_a_directory_without_permission_cannot_be_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        stat = Path.stat
+
+        def refusing(path: Path, **options: bool) -> os.stat_result:
+            if path.parent == Path("secret"):
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return stat(path, **options)
+
+        Path("secret").mkdir()
+        monkeypatch.setattr(Path, "stat", refusing)
+        for text in ("secret/train", "secret/x.tsv", "secret/a.de,secret/a.en"):
+            error = failure(text)
+            assert isinstance(error, CorpusError)
+            assert error.message.startswith("cannot read secret/")
+            assert error.message.endswith("Permission denied")
+            assert "permission" in error.hint
+
+    def test_a_directory_that_cannot_be_listed_is_no_reason_to_fail_otherwise(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refusing(path: Path) -> None:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+        monkeypatch.setattr(Path, "iterdir", refusing)
+        error = failure("data/y.tsv")
+        assert (error.message, error.hint) == (
+            "data/y.tsv does not exist",
+            "data cannot be listed: Permission denied",
+        )
+
     def test_languages_that_are_the_same_need_two_files(self) -> None:
         with pytest.raises(UsageError, match="both sides would be"):
             parse_spec("data/train", source_lang="de", target_lang="de")
@@ -158,6 +216,8 @@ class TestMistakes:
             "data/train@weight=0",
             "data/train@weight=much",
             "data/train@weight=nan",
+            "data/train@weight=inf",
+            "data/train@weight=1e9",
             "data/train@weight=1@weight=2",
             "data/train@revision=x",
             "hf:",

@@ -64,8 +64,16 @@ def test_the_splits_of_different_seeds_are_disjoint() -> None:
 
 
 def test_every_word_of_valid_and_test_is_known_from_training(corpus: DemoCorpus) -> None:
-    known = {word for pair in corpus.train for word in words(pair)}
-    assert known >= {word for pair in corpus.valid + corpus.test for word in words(pair)}
+    for each in (corpus, generate(5_000, seed=7)):  # the promise begins at 5000 pairs
+        known = {word for pair in each.train for word in words(pair)}
+        assert known >= {word for pair in each.valid + each.test for word in words(pair)}
+
+
+def test_nothing_is_called_a_heating(corpus: DemoCorpus) -> None:
+    pairs = [pair for split in corpus for pair in split if "Heizung" in pair[1]]
+    assert pairs
+    assert all("heater" in source for source, _ in pairs)
+    assert not any("heating" in source for split in corpus for source, _ in split)
 
 
 def test_there_are_at_least_400_lexemes_and_nearly_all_are_soon_used() -> None:
@@ -209,9 +217,9 @@ def test_the_files_hold_the_corpus(tmp_path: Path) -> None:
 
 def test_an_earlier_corpus_is_kept_unless_overwriting_is_asked_for(tmp_path: Path) -> None:
     first = write(tmp_path / "data", 10)
-    with pytest.raises(OutputError, match="already holds a demo corpus") as caught:
+    with pytest.raises(UsageError, match="exists already") as caught:
         write(tmp_path / "data", 10, seed=2)
-    assert "overwrite" in caught.value.hint
+    assert "--overwrite" in caught.value.hint
     assert (tmp_path / "data" / "train.en").read_text().splitlines() == [source for source, _ in first.train]
     second = write(tmp_path / "data", 10, seed=2, overwrite=True)
     assert (tmp_path / "data" / "train.en").read_text().splitlines() == [source for source, _ in second.train]
@@ -220,11 +228,17 @@ def test_an_earlier_corpus_is_kept_unless_overwriting_is_asked_for(tmp_path: Pat
 
 def test_other_files_are_never_touched(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("precious")
-    with pytest.raises(OutputError, match=r"holds other files, such as mine\.txt"):
+    with pytest.raises(UsageError, match="holds files that are not of this kind"):
         write(tmp_path, 10, overwrite=True)
-    with pytest.raises(OutputError, match="is not a directory"):
+    with pytest.raises(UsageError, match="is not a directory"):
         write(tmp_path / "mine.txt", 10, overwrite=True)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["precious"]
+
+
+def test_an_impossible_size_makes_no_directory(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be made"):
+        write(tmp_path / "new" / "data", 0)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_place_that_cannot_be_written_is_a_named_error(tmp_path: Path) -> None:

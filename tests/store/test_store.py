@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -178,6 +179,22 @@ def directory(tmp_path: Path, vocabularies: Vocabularies) -> Path:
         corpora=[CorpusRows("a", 0, 30), CorpusRows("b", 30, 50, 2.5)],
     )
     return tmp_path
+
+
+def test_any_name_of_a_file_can_be_the_name_of_a_corpus(tmp_path: Path, vocabularies: Vocabularies) -> None:
+    folder = tmp_path / os.fsdecode(b"gr\xfc\xdfe")
+    folder.mkdir()
+    write(folder / "train.arrow", make(5))
+    corpora = [CorpusRows(os.fsdecode(b"\xff"), 0, 5)]
+    DataDirectory.finish(
+        folder,
+        source_lang="de",
+        target_lang="en",
+        vocabularies=vocabularies,
+        resolved=resolve(assignments=[]),
+        corpora=corpora,
+    )
+    assert DataDirectory.open(folder, hashes=True).corpora == tuple(corpora)
 
 
 def test_a_data_directory_gives_back_what_it_was_made_of(directory: Path, vocabularies: Vocabularies) -> None:

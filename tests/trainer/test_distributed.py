@@ -57,7 +57,7 @@ def test_a_process_that_fails_ends_all_with_its_message(data: Path, tmp_path: Pa
     (tmp_path / "run" / "something").touch()
     done = torchrun(data, "--out", tmp_path / "run", *options)
     assert done.returncode != 0
-    assert f"error: {tmp_path / 'run'} exists already" in done.stderr
+    assert f"error: {tmp_path / 'run'} holds files that are not of this kind" in done.stderr
 
 
 def validation_losses(run: Path) -> list[float]:

@@ -191,28 +191,20 @@ def test_ids_come_in_the_narrowest_type_and_order() -> None:
     assert len(vocabulary.encode([])) == 0
 
 
-@pytest.mark.parametrize("kind", ["bpe", "unigram"])
-@given(seed=st.integers(0, 2**40))
-@settings(max_examples=20, deadline=None)
-def test_sampling_is_reproducible_and_keeps_the_text(kind: str, seed: int) -> None:
-    vocabulary = VOCABULARIES[kind]
-    first, second = (vocabulary.sample(TEXT[:20], 0.3, seed) for _ in range(2))
-    assert np.array_equal(first.values, second.values)
-    assert [vocabulary.decode(first[row]) for row in range(20)] == TEXT[:20]
-    assert not np.array_equal(first.values, vocabulary.sample(TEXT[:20], 0.3, seed + 1).values)
-
-
-def test_sampling_with_the_largest_seed_is_reproducible() -> None:
-    first, second = (VOCABULARIES["bpe"].sample(TEXT, 0.5, 2**32 - 1) for _ in range(2))
-    assert np.array_equal(first.values, second.values)
-
-
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "word"])
 def test_a_size_that_is_too_large_names_the_largest_possible_one(kind: str) -> None:
     with pytest.raises(VocabularyError, match="50000 is too large") as failed:
         train(kind, size=50000)
     largest = int(failed.value.hint.split()[3])
     assert len(train(kind, size=largest)) == largest
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "word"])
+def test_a_size_that_no_computer_holds_is_an_error(kind: str) -> None:
+    config = VocabularyConfig.model_validate({"kind": kind}).model_copy(update={"size": 10**12})
+    with pytest.raises(VocabularyError, match="sentencepiece cannot train a vocabulary") as failed:
+        Vocabulary.train(TEXT, config)
+    assert "vocabulary.size" in failed.value.hint
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "word"])
