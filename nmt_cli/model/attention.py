@@ -11,11 +11,9 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from nmt_cli.config.model import ModelConfig
-
-_HELD = 2**25  # elements of B·Q·S·A that an additive score holds at a time (128 MiB in float32)
+from nmt_cli.model.kernels.additive import additive_score
 
 
 class Score(nn.Module):
@@ -96,20 +94,7 @@ class Additive(Score):
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         """e_s = v · tanh(W q + K_s)"""
-        Wq = self.W(query)  # (B, Q, A)
-        together = max(1, _HELD // max(1, keys.numel()))  # queries whose (B, Q, S, A) may be held
-        if query.shape[1] <= together:
-            return self._energy(Wq, keys)  # (B, Q, S)
-        # Long sentences: a few queries at a time, computed again in the backward pass instead of held.
-        parts = [
-            checkpoint(self._energy, part, keys, use_reentrant=False, preserve_rng_state=False)
-            for part in Wq.split(together, dim=1)
-        ]
-        return torch.cat(parts, dim=1)  # (B, Q, S)
-
-    def _energy(self, Wq: Tensor, keys: Tensor) -> Tensor:
-        e: Tensor = self.v(torch.tanh(Wq[:, :, None] + keys[:, None]))  # (B, Q, S, A) → (B, Q, S, 1)
-        return e[..., 0]
+        return additive_score(self.W(query), keys, self.v.weight[0])  # (B, Q, S)
 
 
 class Concat(Additive):

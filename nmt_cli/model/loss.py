@@ -24,7 +24,7 @@ def chunked_cross_entropy(
 ) -> Loss:
     """Features (N, F), weight (V, F), bias (V,), labels (N,) → the summed loss.
 
-    z = W f + b;  loss = Σ_n (1-ε)(logΣexp z - z_y) + ε (logΣexp z - Σ_v z_v / V),  as torch smooths
+    log p = log softmax(W f + b);  loss = -Σ_n ((1-ε) log p_y + ε Σ_v log p_v / V),  as torch smooths
     """
     needs_gradient = torch.is_grad_enabled() and any(x.requires_grad for x in (features, weight, bias))
     total, cross_entropy = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
@@ -66,14 +66,15 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 chunk = slice(start, start + chunk_tokens)
                 f, y = f_all[chunk], labels[chunk, None]  # (n, F), (n, 1)
                 z = torch.addmm(b, f, W.t(), out=logits[: len(f)]).to(exact)  # (n, V)
-                totals += _losses(z, y, smoothing)
+                log_p = torch.log_softmax(z, dim=1, out=z)  # (n, V) in place of z
+                totals += _losses(log_p, y, smoothing)
                 if needs_gradient:
-                    d_z = _gradient(z, y, smoothing).to(f.dtype)  # (n, V) in place of z
+                    d_z = _gradient(log_p, y, smoothing).to(f.dtype)  # (n, V) in place of log_p
                     torch.mm(d_z, W, out=d_features[chunk])  # (n, F)
                     _accumulate(d_weight, d_z.t(), f)  # (V, F)
                     d_bias += d_z.sum(dim=0, dtype=exact)  # (V,)
                     del d_z
-                del z  # in half precision it is a copy: gone before the next one is made
+                del z, log_p  # in half precision it is a copy: gone before the next one is made
         if needs_gradient:
             d_features, d_weight = d_features.to(features.dtype), d_weight.to(weight.dtype)
             ctx.save_for_backward(d_features, d_weight, d_bias.to(bias.dtype))
@@ -88,22 +89,21 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         return d_features * d_total, d_weight * d_total, d_bias * d_total, None, None, None, None
 
 
-def _losses(z: Tensor, y: Tensor, smoothing: float) -> Tensor:
-    """(2,) the smoothed loss and the cross-entropy of the logits z (n, V) for the labels y (n, 1), summed."""
-    log_sum = z.logsumexp(dim=1)  # (n,)
-    cross_entropy = (log_sum - z.gather(1, y)[:, 0]).sum()
+def _losses(log_p: Tensor, y: Tensor, smoothing: float) -> Tensor:
+    """(2,) the smoothed loss and the cross-entropy of log p (n, V) for the labels y (n, 1), summed."""
+    cross_entropy = -log_p.gather(1, y).sum()
     if smoothing == 0:
         return torch.stack([cross_entropy, cross_entropy])
-    uniform = (log_sum - z.mean(dim=1)).sum()
+    uniform = -log_p.sum() / log_p.shape[1]
     return torch.stack([(1 - smoothing) * cross_entropy + smoothing * uniform, cross_entropy])
 
 
-def _gradient(z: Tensor, y: Tensor, smoothing: float) -> Tensor:
-    """∂loss/∂z = softmax(z) - (1-ε) 1_y - ε/V, (n, V), written over z."""
-    torch.softmax(z, dim=1, out=z)
+def _gradient(log_p: Tensor, y: Tensor, smoothing: float) -> Tensor:
+    """∂loss/∂z = p - (1-ε) 1_y - ε/V, (n, V), written over log p."""
+    d_z = log_p.exp_()
     if smoothing:
-        z -= smoothing / z.shape[1]
-    return z.scatter_add_(1, y, torch.full_like(y, smoothing - 1, dtype=z.dtype))
+        d_z -= smoothing / d_z.shape[1]
+    return d_z.scatter_add_(1, y, torch.full_like(y, smoothing - 1, dtype=d_z.dtype))
 
 
 def _accumulate(total: Tensor, a: Tensor, b: Tensor) -> None:

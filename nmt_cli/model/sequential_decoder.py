@@ -4,12 +4,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from nmt_cli.config.model import ModelConfig
+from nmt_cli.model.attention import masked_softmax, weighted_sum
 from nmt_cli.model.cells import LayerState
 from nmt_cli.model.decoder import Decoder, DecoderState, SourceMemory, expand
+from nmt_cli.model.kernels.loop import Inputs, Plan
+from nmt_cli.model.kernels.scores import is_known, parts_of
+from nmt_cli.model.kernels.unroll import unroll
+from nmt_cli.model.readout import AttentionalState
 
 
 class Step(NamedTuple):
@@ -45,6 +50,7 @@ class SequentialDecoder(Decoder):
     def __init__(self, config: ModelConfig) -> None:
         feed_size = config.hidden_size if config.query == "before" else config.features_size
         super().__init__(config, input_size=config.embedding_size + feed_size, upper_size=config.hidden_size)
+        self.cell = config.cell
         self.query_before = config.query == "before"
         self.embedding_size = config.embedding_size
         self.feed_size = feed_size
@@ -60,7 +66,8 @@ class SequentialDecoder(Decoder):
         W_y, W_feed, b = self._input_weights()
         gates = linear(y, W_y, b)  # (B, T, G·H) the word side of the first layer's gates
         masks = self._dropout_masks(gates)
-        unrolled = self.unroll(gates, W_feed, memory, masks)
+        loop = self.unroll_fast if self.is_fast(gates) else self.unroll
+        unrolled = loop(gates, W_feed, memory, masks)
         features = (
             self.readout(unrolled.states, y, unrolled.contexts) if self.query_before else unrolled.feeds
         )
@@ -103,6 +110,55 @@ class SequentialDecoder(Decoder):
             torch.cat([now.alpha for now in steps], dim=1),  # (B, T, S)
             torch.cat([now.feed for now in steps], dim=1),  # (B, T, H or F)
         )
+
+    def is_fast(self, gates: Tensor) -> bool:
+        """Whether `unroll_fast` serves this combination; `unroll` serves all."""
+        attention, device = self.attention, gates.device.type
+        return (
+            not (torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device))
+            and gates.dtype in (torch.float32, torch.float64)
+            and attention is not None
+            and attention.normaliser is masked_softmax
+            and attention.reader is weighted_sum
+            and is_known(attention.score)
+            and all(isinstance(layer.norm, nn.Identity) for layer in self.layers)
+            and not (self.residual and len(self.layers) > 1)
+        )
+
+    def unroll_fast(
+        self, gates: Tensor, W_feed: Tensor, memory: SourceMemory, masks: Sequence[Tensor]
+    ) -> Unrolled:
+        """`unroll` without autograd's tape: see `kernels.loop`."""
+        assert self.attention is not None
+        assert memory.keys is not None
+        assert memory.values is not None
+        score = parts_of(self.attention.score, memory.keys)
+        _, W_hh, _, b_hh = self.layers[-1].weights
+        W_s, b_s, W_c = [W_hh], [b_hh], None
+        if score.W_q is not None:
+            W_s.append(score.W_q)
+            b_s.append(b_hh.new_zeros(len(score.W_q)) if score.b_q is None else score.b_q)
+        if isinstance(self.readout, AttentionalState) and not self.query_before:
+            W_c, W_r = self.readout.W_c.weight.chunk(2, dim=1)  # (F, H) each
+            W_s.append(W_r)
+            b_s.append(b_hh.new_zeros(len(W_r)))
+        inputs = Inputs(
+            x=gates,
+            W_feed=W_feed,
+            keys=score.keys,
+            values=memory.values,
+            mask=memory.mask,
+            v=score.v,
+            W_s=torch.cat(W_s),
+            b_s=torch.cat(b_s),
+            W_c=W_c,
+            initial=tuple(part for state in memory.initial for part in state),
+            recurrent=tuple(w for layer in self.layers[:-1] for w in layer.weights[1::2]),
+            upwards=tuple(w for layer in self.layers[1:] for w in layer.weights[0::2]),
+            masks=tuple(masks),
+        )
+        states, contexts, alpha, *fed = unroll(Plan(self.cell, len(self.layers), self.query_before), inputs)
+        return Unrolled(states, contexts, alpha, fed[0] if fed else contexts)
 
     def _advance(
         self,

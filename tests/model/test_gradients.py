@@ -83,18 +83,17 @@ def test_gradients_are_finite_and_not_all_zero_at_the_start(
         assert bool(parameter.grad.any()), name
 
 
-def test_an_additive_score_in_parts_equals_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("held", [2 * 7 * 3 * 5 - 1, 2 * 3 * 5 * 2, 1])  # a sentence, some queries, one query
+def test_an_additive_score_in_parts_equals_the_whole(monkeypatch: pytest.MonkeyPatch, held: int) -> None:
     generator = torch.Generator().manual_seed(1)
     score = Additive(4, 5).double()
     query, keys = (
         torch.randn(2, n, size, generator=generator, dtype=torch.float64) for n, size in ((7, 4), (3, 5))
     )
-    query.requires_grad_()
+    inputs = [query.requires_grad_(), keys.requires_grad_(), score.W.weight, score.v.weight]
     whole = score(query, keys)
-    expected = torch.autograd.grad(whole.square().sum(), [query, *(score.W.weight, score.v.weight)])
-    monkeypatch.setattr("nmt_cli.model.attention._HELD", 2 * 3 * 5 * 2)  # two queries at a time
+    expected = torch.autograd.grad(whole.square().sum(), inputs)
+    monkeypatch.setattr("nmt_cli.model.kernels.additive._ON_CPU", held)
     parts = score(query, keys)
     torch.testing.assert_close(parts, whole)
-    torch.testing.assert_close(
-        torch.autograd.grad(parts.square().sum(), [query, *(score.W.weight, score.v.weight)]), expected
-    )
+    torch.testing.assert_close(torch.autograd.grad(parts.square().sum(), inputs), expected)
