@@ -11,7 +11,7 @@ from torch.func import functional_call
 from nmt_cli.batch import Batch
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.model import Seq2Seq
-from nmt_cli.model.attention import SCORES, Additive
+from nmt_cli.model.attention import SCORES
 
 Build = Callable[..., Seq2Seq]
 Pad = Callable[..., Batch]
@@ -81,19 +81,3 @@ def test_gradients_are_finite_and_not_all_zero_at_the_start(
         assert parameter.grad is not None, name
         assert bool(parameter.grad.isfinite().all()), name
         assert bool(parameter.grad.any()), name
-
-
-@pytest.mark.parametrize("held", [2 * 7 * 3 * 5 - 1, 2 * 3 * 5 * 2, 1])  # a sentence, some queries, one query
-def test_an_additive_score_in_parts_equals_the_whole(monkeypatch: pytest.MonkeyPatch, held: int) -> None:
-    generator = torch.Generator().manual_seed(1)
-    score = Additive(4, 5).double()
-    query, keys = (
-        torch.randn(2, n, size, generator=generator, dtype=torch.float64) for n, size in ((7, 4), (3, 5))
-    )
-    inputs = [query.requires_grad_(), keys.requires_grad_(), score.W.weight, score.v.weight]
-    whole = score(query, keys)
-    expected = torch.autograd.grad(whole.square().sum(), inputs)
-    monkeypatch.setattr("nmt_cli.model.kernels.additive._ON_CPU", held)
-    parts = score(query, keys)
-    torch.testing.assert_close(parts, whole)
-    torch.testing.assert_close(torch.autograd.grad(parts.square().sum(), inputs), expected)

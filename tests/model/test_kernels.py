@@ -1,5 +1,6 @@
 """The loop without a tape equals the plain one, in value and gradient."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -7,12 +8,16 @@ import pytest
 import torch
 from torch import Tensor
 from torch.testing import assert_close
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from nmt_cli.batch import Batch
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.attention import SCORES
 from nmt_cli.model.cells import CELLS
+from nmt_cli.model.kernels.additive import additive_score
+from nmt_cli.model.kernels.loop import Inputs, Plan
+from nmt_cli.model.kernels.unroll import unroll
 from nmt_cli.model.sequential_decoder import SequentialDecoder
 
 Build = Callable[..., Seq2Seq]
@@ -22,6 +27,18 @@ ORDERS: dict[str, dict[str, Any]] = {
     "query before": {"query": "before", "input_feeding": False, "readout": "tanh"},
     "query after, fed": {"query": "after", "input_feeding": True},
 }
+
+
+class Count(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """How often each operation is dispatched, the backward pass included."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.calls: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        self.calls[str(func)] += 1
+        return func(*args, **(kwargs or {}))
 
 
 def configured(**overrides: Any) -> ModelConfig:
@@ -78,3 +95,197 @@ def test_it_equals_the_plain_loop_in_value_and_gradient(
 ) -> None:
     config = configured(attention=score, cell=cell, decoder_layers=layers, dropout=0.4, **ORDERS[order])
     assert_equal(build(config, training=True), pad(pairs, extra_source=2, extra_target=1))
+
+
+BAHDANAU = {"attention": "additive", "cell": "gru", **ORDERS["query before"]}
+LUONG = {"attention": "general", "cell": "lstm", "decoder_layers": 2, **ORDERS["query after, fed"]}
+both = pytest.mark.parametrize("overrides", [BAHDANAU, LUONG], ids=["bahdanau", "luong"])
+
+
+@both
+@pytest.mark.parametrize("part", ["states", "contexts", "attention", "feeds"])
+def test_each_thing_found_has_the_gradient_of_the_plain_loop(
+    part: str, overrides: dict[str, Any], build: Build, pad: Pad, pairs: Pairs
+) -> None:
+    assert_equal(build(configured(**overrides)), pad(pairs), part)
+
+
+@both
+@pytest.mark.parametrize(
+    "few", [[([4, 5], [])], [([], [6, 7, 8])], [([4], []), ([5], [])]], ids=["T=1", "S=1", "T=1, B=2"]
+)
+def test_it_equals_the_plain_loop_on_the_smallest_batches(
+    few: Pairs, overrides: dict[str, Any], build: Build, pad: Pad
+) -> None:
+    assert_equal(build(configured(**overrides)), pad(few))
+
+
+@both
+def test_it_equals_the_plain_loop_on_a_row_of_nothing_but_padding(
+    overrides: dict[str, Any], build: Build, pad: Pad, pairs: Pairs
+) -> None:
+    batch = pad(pairs)
+    source, lengths = batch.source.clone(), batch.source_lengths.clone()
+    source[1], lengths[1] = 0, 0
+    assert_equal(build(configured(**overrides)), batch._replace(source=source, source_lengths=lengths))
+
+
+def test_it_equals_the_plain_loop_with_one_dropout_mask_for_all_steps(
+    build: Build, pad: Pad, pairs: Pairs
+) -> None:
+    config = configured(**LUONG | {"decoder_layers": 3, "variational_dropout": True, "dropout": 0.4})
+    assert_equal(build(config, training=True), pad(pairs))
+
+
+@both
+def test_a_second_backward_pass_gives_the_same_gradient(
+    overrides: dict[str, Any], build: Build, pad: Pad, pairs: Pairs
+) -> None:
+    model = build(configured(**overrides))
+    total, weights = model.loss(pad(pairs)).total, list(model.parameters())
+    assert_close(torch.autograd.grad(total, weights, retain_graph=True), torch.autograd.grad(total, weights))
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("attention", ["additive", "projected_dot", "dot"])
+def test_every_input_passes_a_gradient_check(attention: str, order: str, cell: str) -> None:
+    """Two layers, a padded sentence, dropout."""
+    generator = torch.Generator().manual_seed(1)
+    B, T, S, H, F, before = 2, 2, 3, 2, 2, order == "query before"
+    A, GH = 2, CELLS[cell].gates * H
+    rows = GH + (0 if attention == "dot" else A) + (0 if before else F)
+
+    def draw(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
+
+    inputs = Inputs(
+        x=draw(B, T, GH),
+        W_feed=draw(GH, H if before else F),
+        keys=draw(B, S, A),
+        values=draw(B, S, H),
+        mask=torch.tensor([[True, True, True], [True, True, False]]),
+        v=draw(A) if attention == "additive" else None,
+        W_s=draw(rows, H),
+        b_s=draw(rows),
+        W_c=None if before else draw(F, H),
+        initial=tuple(draw(B, H) for _ in range(2 * CELLS[cell].parts)),
+        recurrent=(draw(GH, H), draw(GH)),
+        upwards=(draw(GH, H), draw(GH)),
+        masks=(torch.tensor([0.0, 2.0], dtype=torch.float64).expand(B, T, H),),
+    )
+    plan = Plan(cell, 2, before)
+
+    def outputs(*flat: Tensor | None) -> tuple[Tensor, ...]:
+        return unroll(plan, Inputs.of(flat, plan))
+
+    assert torch.autograd.gradcheck(outputs, inputs.flat())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "fast"),
+    [
+        ({}, True),
+        ({"decoder_layers": 2, "encoder_layers": 2}, True),
+        ({"layer_norm": True}, False),
+        ({"decoder_layers": 2, "encoder_layers": 2, "residual": True}, False),
+    ],
+)
+def test_which_loop_serves_is_decided_by_the_settings(
+    overrides: dict[str, Any], fast: bool, build: Build
+) -> None:
+    decoder = build(configured(**BAHDANAU | overrides)).decoder
+    assert isinstance(decoder, SequentialDecoder)
+    assert decoder.is_fast(torch.zeros(1, 1, 24)) is fast
+    assert not decoder.is_fast(torch.zeros(1, 1, 24, dtype=torch.bfloat16))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert not decoder.is_fast(torch.zeros(1, 1, 24))
+    assert decoder.attention is not None
+    decoder.attention.normaliser = lambda e, mask: e
+    assert not decoder.is_fast(torch.zeros(1, 1, 24))
+
+
+@both
+def test_training_goes_through_it(
+    overrides: dict[str, Any], build: Build, pad: Pad, pairs: Pairs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = build(configured(**overrides))
+    monkeypatch.setattr(SequentialDecoder, "unroll", None)
+    model.loss(pad(pairs)).total.backward()  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.parametrize("input_feeding", [False, True], ids=["query before", "query after, fed"])
+def test_nothing_of_the_size_of_all_scores_is_saved(input_feeding: bool, build: Build, pad: Pad) -> None:
+    """B·T·S·A values of tanh(W q + K): made again instead."""
+    order = ORDERS["query after, fed" if input_feeding else "query before"]
+    model = build(configured(attention="additive", cell="gru", **order))
+    batch = pad([([4] * 29, [5] * 19)] * 3)
+    B, T, S, A = 3, 20, 30, 5
+    sizes: dict[int, int] = {}  # of storages: views share them
+
+    def note(tensor: Tensor) -> Tensor:
+        sizes[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes() // tensor.itemsize
+        return tensor
+
+    memory = model.encode(batch.source, batch.source_lengths)
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        model.decode(memory, batch.target_inputs)
+    H, F, E = 8, 7, 6
+    per_token = 3 * H + (3 * H + A + F) + 2 * H + 3 * F + S + 4 * (H + E + H)
+    assert sum(sizes.values()) < B * (T + 1) * per_token + 2 * B * S * (H + A) + 4000 < B * T * S * A * 3
+    assert max(sizes.values()) < B * T * S * A
+
+
+@pytest.mark.parametrize(
+    ("overrides", "products", "operations"), [(BAHDANAU, 4, 60), (LUONG, 10, 100)], ids=["bahdanau", "luong"]
+)
+def test_a_step_more_is_a_bounded_number_of_operations(
+    overrides: dict[str, Any], products: int, operations: int, build: Build, pad: Pad
+) -> None:
+    """Forwards and backwards; weights get their gradients outside of the loop."""
+    model = build(configured(**overrides))
+    counts = []
+    for T in (5, 6):
+        batch = pad([([4, 5, 6], [7] * T), ([8], [9])])
+        memory = model.encode(batch.source, batch.source_lengths)
+        with Count() as count:
+            model.decode(memory, batch.target_inputs)[0].sum().backward()  # type: ignore[no-untyped-call]
+        counts.append(count.calls)
+    more = counts[1] - counts[0]
+    assert sum(n for name, n in more.items() if name.startswith(("aten.mm", "aten.addmm"))) == products
+    views = ("select", "slice", "unsqueeze", "t.", "split", "view", "transpose", "expand", "alias", "detach")
+    assert (
+        sum(n for name, n in more.items() if not name.startswith(tuple(f"aten.{v}" for v in views)))
+        <= operations
+    )
+
+
+@pytest.mark.parametrize("held", [1, 2 * 3 * 5, 7 * 3 * 5, 2 * 7 * 3 * 5 - 1])
+def test_an_additive_score_in_blocks_equals_the_whole(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = torch.Generator().manual_seed(1)
+    inputs = tuple(
+        torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
+        for shape in ((2, 7, 5), (2, 3, 5), (5,))
+    )
+    whole = additive_score(*inputs)
+    expected = torch.autograd.grad(whole.square().sum(), inputs)
+    monkeypatch.setattr("nmt_cli.model.kernels.additive._ON_CPU", held)
+    blocks = additive_score(*inputs)
+    assert type(blocks.grad_fn).__name__ == "_AdditiveScoreBackward"
+    assert_close(blocks, whole)
+    assert_close(torch.autograd.grad(blocks.square().sum(), inputs), expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_an_additive_score_in_blocks_works_in_half_precision(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nmt_cli.model.kernels.additive._ON_CPU", 30)
+    torch.manual_seed(1)
+    exact = tuple(torch.randn(shape).requires_grad_() for shape in ((2, 7, 5), (2, 3, 5), (5,)))
+    expected = torch.autograd.grad(additive_score(*exact).sum(), exact)
+    q, K, v = exact
+    with torch.autocast("cpu", dtype):
+        e = additive_score(q.to(dtype), K.to(dtype), v)
+    assert e.dtype == dtype
+    assert_close(torch.autograd.grad(e.float().sum(), exact), expected, rtol=5e-2, atol=5e-2)
