@@ -13,6 +13,7 @@ sequential_decoder   step by step: Bahdanau, Luong with input feeding
 loss                 vocabulary projection + cross-entropy in chunks
 initialization       first weights
 seq2seq              all of it together, `build_model`
+kernels              faster ways to the same numbers, for what training spends its time on
 """
 
 from nmt_cli.model.protocol import Loss, Memory, State, TranslationModel
