@@ -34,12 +34,6 @@ def model_card(run: RunDirectory, *, parameters: int, best: Mapping[str, Any] | 
         "## Scores on the validation set",
         "",
         *_scores(best),
-        "",
-        "## Use",
-        "",
-        "```sh",
-        f"nmt translate {run.path.name} < text.{facts.source_lang} > text.{facts.target_lang}",
-        "```",
     ]
     return "\n".join(lines) + "\n"
 
