@@ -51,9 +51,13 @@ def new_file(path: Path) -> Iterator[Path]:
     A pipe or a device is given as it is: it cannot be replaced, only written to.
     """
     path = path.resolve()
-    if path.is_dir():
+    try:
+        is_directory, is_special = path.is_dir(), path.exists() and not path.is_file()
+    except OSError as error:  # a folder on the way may not be entered
+        raise cannot_write(path, error) from error
+    if is_directory:
         raise UsageError(f"{path} is a directory", hint="give the path of a file to write")
-    if path.exists() and not path.is_file():
+    if is_special:
         yield path
         return
     temporary = path.with_name(f".{path.name}.partial-{os.getpid()}")
