@@ -62,9 +62,10 @@ class ModelConfig(Section):
     reverse_source: bool = setting(
         False, "read the source from its last word to its first; <eos> stays at the end"
     )
-    tied_embeddings: Literal["none", "decoder", "all"] = setting(
-        "none",
-        "share the weights of target words and vocabulary projection (decoder), of source words too (all)",
+    tied_embeddings: Literal["auto", "none", "decoder", "all"] = setting(
+        "auto",
+        "share the weights of target words and vocabulary projection (decoder), of source words too (all); "
+        "auto: as much as sizes and vocabulary allow",
     )
     dropout: float = setting(
         0.2, "dropout between recurrent layers and before the vocabulary", ge=0.0, lt=1.0
@@ -98,6 +99,14 @@ class ModelConfig(Section):
         return (
             self.embedding_size if self.deep_readout or self.tied_embeddings != "none" else self.hidden_size
         )
+
+    def tying(self, *, joint: bool) -> Literal["none", "decoder", "all"]:
+        """What is shared where the two sides have a `joint` vocabulary, or one each."""
+        if self.tied_embeddings != "auto":
+            return self.tied_embeddings
+        if self.features_size != self.embedding_size:
+            return "none"
+        return "all" if joint else "decoder"
 
     @field_validator("preset")
     @classmethod
@@ -158,7 +167,7 @@ class ModelConfig(Section):
             )
         if self.readout == "state" and self.readout_size is not None:
             yield _contradiction(self, "readout_size", "readout", "leave out model.readout_size")
-        if self.tied_embeddings != "none" and self.features_size != self.embedding_size:
+        if self.tied_embeddings in ("decoder", "all") and self.features_size != self.embedding_size:
             size = "hidden_size" if self.readout == "state" else "readout_size"
             yield _contradiction(self, "tied_embeddings", size, f"set model.{size} = {self.embedding_size}")
 

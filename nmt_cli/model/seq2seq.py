@@ -20,7 +20,10 @@ from nmt_cli.model.sequential_decoder import SequentialDecoder
 class Seq2Seq(nn.Module):
     """p(y | x) = Π_t p(y_t | y_{<t}, x)   (Sutskever et al. 2014, equation 1)"""
 
-    def __init__(self, config: ModelConfig, source_words: nn.Embedding, target_words: nn.Embedding) -> None:
+    def __init__(
+        self, config: ModelConfig, source_words: nn.Embedding, target_words: nn.Embedding, *, tied: bool
+    ) -> None:
+        """`tied`: the vocabulary projection has the weights of the target words."""
         super().__init__()
         self.source_words = source_words
         self.target_words = target_words
@@ -31,7 +34,7 @@ class Seq2Seq(nn.Module):
         self.bridge = Bridge(config)
         self.decoder = build_decoder(config)
         self.vocabulary = nn.Linear(config.features_size, target_words.num_embeddings)
-        if config.tied_embeddings != "none":
+        if tied:
             self.vocabulary.weight = target_words.weight
         self.loss_chunk_tokens = config.loss_chunk_tokens
 
@@ -106,7 +109,8 @@ def build_model(
     generator: torch.Generator,
 ) -> Seq2Seq:
     """A model with fresh weights drawn from `generator`; `shared`: both sides have one vocabulary."""
-    if config.tied_embeddings == "all" and not shared:
+    tying = config.tying(joint=shared)
+    if tying == "all" and not shared:
         raise ConfigError(
             "model.tied_embeddings = all contradicts vocabulary.joint = false",
             hint="set model.tied_embeddings = decoder, or make the data with vocabulary.joint = true",
@@ -114,8 +118,8 @@ def build_model(
     with torch.random.fork_rng(devices=[]):  # torch's own first weights must not use up the global generator
         target_words = nn.Embedding(target_vocabulary_size, config.embedding_size, padding_idx=PAD)
         source_words = target_words
-        if config.tied_embeddings != "all":
+        if tying != "all":
             source_words = nn.Embedding(source_vocabulary_size, config.embedding_size, padding_idx=PAD)
-        model = Seq2Seq(config, source_words, target_words)
+        model = Seq2Seq(config, source_words, target_words, tied=tying != "none")
     initialize(model, generator)
     return model

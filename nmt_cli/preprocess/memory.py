@@ -9,9 +9,9 @@ _GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 def count_parameters(model: ModelConfig, source_size: int, target_size: int, *, joint: bool) -> int:
     """The weights of a model with vocabularies of these sizes."""
     E, H, F = model.embedding_size, model.hidden_size, model.features_size
-    shared = joint and model.tied_embeddings == "all"
-    words = target_size * E + (0 if shared else source_size * E)
-    output = target_size * ((0 if model.tied_embeddings != "none" else F) + 1)
+    tying = model.tying(joint=joint)
+    words = target_size * E + (0 if tying == "all" else source_size * E)
+    output = target_size * ((0 if tying != "none" else F) + 1)
     return words + _encoder(model, E, H) + _decoder(model, E, H, F) + _attention(model, H) + output
 
 
