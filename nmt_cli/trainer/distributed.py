@@ -108,7 +108,8 @@ class Group:
             if self.world == 1 or not is_connection_error(error):
                 raise
             raise TrainingError(
-                f"process {self.rank} lost the others: one of them ended", hint="its own message says why"
+                f"process {self.rank} lost the others: one of them ended",
+                hint="its own message says why; the last checkpoint is intact, go on with --resume",
             ) from error
 
     def leave(self) -> None:

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -23,14 +25,19 @@ EXACT = (
 )
 
 
-def torchrun(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [
+ENVIRONMENT = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1"}
+
+
+def command(*arguments: object) -> list[str]:
+    return [
         *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"),
         *("-m", "nmt_cli", "train", "--threads", "1", "--device", "cpu"),
         *map(str, arguments),
     ]
-    environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+def torchrun(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*arguments), capture_output=True, text=True, env=ENVIRONMENT, check=False)
 
 
 def test_two_processes_equal_one_and_one_can_go_on_from_two(data: Path, tmp_path: Path) -> None:
@@ -58,6 +65,39 @@ def test_a_process_that_fails_ends_all_with_its_message(data: Path, tmp_path: Pa
     done = torchrun(data, "--out", tmp_path / "run", *options)
     assert done.returncode != 0
     assert f"error: {tmp_path / 'run'} holds files that are not of this kind" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the other process in /proc")
+def test_a_process_that_is_killed_ends_all_and_the_run_can_go_on(data: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    options = [part for setting in (*SMALL, "train.save_every=1") for part in ("--set", setting)]
+    torchrun = subprocess.Popen(
+        command(
+            data, "--out", run, "--set", "train.max_epochs=0", "--set", "train.max_updates=100000", *options
+        ),
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    while not list(run.glob("state/update-*[1-9].safetensors")):
+        assert torchrun.poll() is None
+        time.sleep(0.1)
+    os.kill(process_of(torchrun.pid, rank=1), signal.SIGKILL)
+    _, messages = torchrun.communicate(timeout=120)
+    assert torchrun.returncode != 0
+    assert "error: process 0 lost the others: one of them ended" in messages
+    assert "--resume" in messages
+    reached = json.loads((run / "state" / "current.json").read_text())["progress"]["update"]
+    go_on(run, f"train.max_updates={reached + 1}")
+
+
+def process_of(parent: int, *, rank: int) -> int:
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return next(
+        int(child)
+        for child in children
+        if f"RANK={rank}".encode() in Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+    )
 
 
 def validation_losses(run: Path) -> list[float]:

@@ -65,7 +65,7 @@ def test_an_update_is_a_function_of_seed_and_number(data: Path) -> None:
         learner, batches = learner_of(data, "model.dropout=0.5")
         torch.rand(5)  # nobody else's draws count
         learner.update(update, [next(batches.stream())], 0.01)
-        results.append(copies(learner)["vocabulary.weight"])
+        results.append(copies(learner)["vocabulary.bias"])
     assert torch.equal(results[0], results[1])
     assert not torch.equal(results[0], results[2])
 
@@ -144,7 +144,7 @@ def test_bf16_trains_where_it_is_asked_for(data: Path) -> None:
         learner.precision = Precision("bf16", "cpu")
         learner.update(1, [next(batches.stream())], 0.01)
     assert int(learner.optimization.skipped) == 0
-    assert learner.weights()["vocabulary.weight"].dtype == torch.float32
+    assert learner.weights()["vocabulary.bias"].dtype == torch.float32
 
 
 def test_the_moving_average_is_the_model_to_use(data: Path) -> None:

@@ -26,8 +26,8 @@ LEARNS = (
     "train.label_smoothing=0",
     "train.learning_rate=0.01",
     "train.schedule=cosine",
-    "train.max_updates=220",
-    "train.validate_every=110",
+    "train.max_updates=300",
+    "train.validate_every=150",
     "train.ema_decay=0.8",
     "train.warmup_updates=20",
 )
