@@ -2,14 +2,17 @@
 
 PY ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+NMT := $(BIN)/nmt
+RECIPES := $(patsubst recipes/%/recipe.toml,%,$(wildcard recipes/*/recipe.toml))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONUNBUFFERED := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test soak bench clean
+.PHONY: help install demo recipes $(RECIPES) test soak bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo '  make NAME       run the recipe NAME; DATA=DIR takes local files, SMOKE=1 a minute of it'
 
 install: .venv/installed ## install nmt and its development tools into .venv
 
@@ -20,11 +23,36 @@ install: .venv/installed ## install nmt and its development tools into .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-demo: install ## preprocess the embedded English–German corpus
-	rm -rf demo
-	$(BIN)/nmt demo-data --out demo/text --size 30000
-	$(BIN)/nmt preprocess --source-lang en --target-lang de \
-	  --train demo/text/train --valid demo/text/valid --test demo/text/test --out demo/data
+# make shows each command before it runs it, so that the demo is the tutorial.
+demo: install ## train a small English–German translator and look into it
+	@rm -rf demo
+	$(NMT) demo-data --out demo/text --size 20000
+	$(NMT) preprocess --source-lang en --target-lang de --train demo/text/train --valid demo/text/valid \
+	  --test demo/text/test --set vocabulary.size=4000 --out demo/data
+	$(NMT) train demo/data --out demo/run --set model.embedding_size=128 --set model.hidden_size=256 \
+	  --set model.dropout=0 --set train.batch_tokens=256 \
+	  --set train.learning_rate=3e-3 --set train.max_epochs=3 --set train.ema_decay=0.99 \
+	  --set train.average_best=1
+	$(NMT) evaluate demo/run --report demo/report.html
+	printf '%s\n' "Please turn off your lamp!" "I turned off the lamp ten hours ago." \
+	  "Who put the white key on the carpet?" "If he is happy, Michael will tidy up my warm kitchen alone." \
+	  | $(NMT) translate demo/run --tsv
+	$(NMT) explain demo/run "I turned off the lamp ten hours ago." --html demo/explain.html
+	@echo
+	@echo 'report, with examples and attention:   demo/report.html'
+	@echo 'one sentence, to explore:              demo/explain.html'
+	@echo 'the run (model, settings, curves.svg): demo/run'
+	@echo
+	@echo 'Try next:'
+	@echo '  $(NMT) translate demo/run              # type English sentences; Ctrl-D ends'
+	@echo '  $(NMT) presets                         # the systems of the lectures; docs/tutorial.md trains them'
+	@echo '  $(NMT) recipe                          # published baselines with one command'
+
+recipes: install ## list the recipes with their sizes and times
+	@$(NMT) recipe
+
+$(RECIPES): install
+	$(NMT) recipe $@ $(if $(DATA),--data '$(DATA)') $(if $(SMOKE),--smoke) $(OPTIONS)
 
 test: install ## lint, check types and run all tests
 	$(BIN)/ruff check .
@@ -40,7 +68,10 @@ bench: install ## run the benchmarks
 	$(BIN)/python benchmarks/batches.py
 	$(BIN)/python benchmarks/training_step.py
 	$(BIN)/python benchmarks/trainer_overhead.py
+	$(BIN)/python benchmarks/translation.py
+	$(BIN)/python benchmarks/evaluation.py
+	$(BIN)/python benchmarks/presets.py
 
-clean: ## remove everything that was made here
+clean: ## remove everything that was made here, but for data/ and runs/
 	rm -rf .venv demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -44,7 +44,7 @@ class System:
 
 _SAME_READOUT = {"readout": "tanh", "readout_size": HIDDEN}
 _GRU = {"cell": "gru", "encoder_layers": 1, "decoder_layers": 1}
-_NO_FEEDING = {"input_feeding": False}
+_FEEDING = {"input_feeding": True}
 
 
 def _toolkit(cell: str, layers: int, attention: str, feeding: bool) -> dict[str, Any]:
@@ -56,8 +56,8 @@ PLAIN = System("plain PyTorch loop, additive", "plain")
 ONE_LAYER = (
     PLAIN,
     System("bahdanau2015, same readout", "ours", {"preset": "bahdanau2015", **_SAME_READOUT}),
-    System("luong2015 gru×1, no feeding", "ours", {"preset": "luong2015", **_GRU, **_NO_FEEDING}),
-    System("luong2015 gru×1, feeding", "ours", {"preset": "luong2015", **_GRU}),
+    System("luong2015 gru×1, no feeding", "ours", {"preset": "luong2015", **_GRU}),
+    System("luong2015 gru×1, feeding", "ours", {"preset": "luong2015", **_GRU, **_FEEDING}),
     System("OpenNMT-py general, no feeding", "opennmt_py", _toolkit("GRU", 1, "general", False)),
     System("OpenNMT-py additive, no feeding", "opennmt_py", _toolkit("GRU", 1, "mlp", False)),
     System("OpenNMT-py general, feeding", "opennmt_py", _toolkit("GRU", 1, "general", True)),
@@ -73,8 +73,8 @@ PRESETS = (
     System("sutskever2014", "ours", {"preset": "sutskever2014"}),
     System("cho2014", "ours", {"preset": "cho2014"}),
     System("bahdanau2015", "ours", {"preset": "bahdanau2015"}),
-    System("luong2015, no feeding", "ours", {"preset": "luong2015", **_NO_FEEDING}),
     System("luong2015", "ours", {"preset": "luong2015"}),
+    System("luong2015, feeding", "ours", {"preset": "luong2015", **_FEEDING}),
     System("gnmt2016", "ours", {"preset": "gnmt2016"}),
     System("OpenNMT-py lstm×2 general, no feeding", "opennmt_py", _toolkit("LSTM", 2, "general", False)),
     System("OpenNMT-py lstm×2 general, feeding", "opennmt_py", _toolkit("LSTM", 2, "general", True)),

@@ -160,6 +160,12 @@ class Vocabulary:
             rows = self._processor.encode(list(texts), out_type=int, num_threads=threads)
         return Ragged.from_rows(rows, narrowest(len(self)))
 
+    def surfaces(self, text: str) -> list[str]:
+        """What each id of `encode` stands for in the text, also where it is <unk>; spaces are left out."""
+        if self.kind == "word":
+            return [word for word in text.split(" ") if word]
+        return [piece.replace(_SPACE, "") for piece in self._processor.encode(text, out_type=str)]
+
     @property
     def has_many_splits(self) -> bool:
         """Whether `sample` has anything to choose from: not with kind `char` or `word`."""

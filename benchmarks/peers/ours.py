@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from nmt_cli.batch import Batch
 from nmt_cli.config import ModelConfig
 from nmt_cli.model import Seq2Seq, build_model
+from nmt_cli.model.decoder import RecurrentDecoder
 from peers.batches import PAD, Pairs, Shape
 
 
@@ -16,9 +17,8 @@ def build(
     vocabulary: int, embedding: int, hidden: int, preset: str, **settings: Any
 ) -> tuple[nn.Module, Callable[[Pairs], Tensor]]:
     """The model of a preset and its loss, per token as the trainer divides it."""
-    config = ModelConfig.from_preset(
-        preset, embedding_size=embedding, hidden_size=hidden, dropout=0.0, **settings
-    )
+    sizes = {"embedding_size": embedding, "hidden_size": hidden, "tied_embeddings": "none"}
+    config = ModelConfig.from_preset(preset, dropout=0.0, **sizes | settings)
     model = build_model(
         config, vocabulary, vocabulary, shared=False, generator=torch.Generator().manual_seed(1)
     )
@@ -47,6 +47,7 @@ def as_batch(pairs: Pairs) -> Batch:
 def operations(model: nn.Module, shape: Shape) -> float:
     """Floating-point operations of the matrix products, forward and backward, on real tokens."""
     assert isinstance(model, Seq2Seq)
+    assert isinstance(model.decoder, RecurrentDecoder)
     attention = model.decoder.attention
     keys = "" if attention is None else {"additive": "U", "general": "W"}[_kind(attention)]
     forward = 0.0

@@ -5,10 +5,28 @@ from typing import Annotated
 import typer
 
 from nmt_cli import __version__
-from nmt_cli.cli import average, config, demo_data, preprocess, presets, train
+from nmt_cli.cli import (
+    average,
+    config,
+    demo_data,
+    evaluate,
+    explain,
+    preprocess,
+    presets,
+    recipe,
+    score,
+    train,
+    translate,
+)
 from nmt_cli.cli.boundary import Boundary
 
-DATA, TRAINING, INFORMATION = "Data", "Training", "Information"
+DATA, TRAINING, TRANSLATION, EVALUATION, INFORMATION = (
+    "Data",
+    "Training",
+    "Translation",
+    "Evaluation",
+    "Information",
+)
 
 app = typer.Typer(
     name="nmt",
@@ -41,5 +59,10 @@ app.command("preprocess", rich_help_panel=DATA)(preprocess.preprocess)
 app.command("demo-data", rich_help_panel=DATA)(demo_data.demo_data)
 app.command("train", rich_help_panel=TRAINING)(train.train)
 app.command("average", rich_help_panel=TRAINING)(average.average)
+app.command("translate", rich_help_panel=TRANSLATION)(translate.translate)
+app.command("score", rich_help_panel=TRANSLATION)(score.score)
+app.command("explain", rich_help_panel=TRANSLATION)(explain.explain)
+app.command("evaluate", rich_help_panel=EVALUATION)(evaluate.evaluate)
+app.command("recipe", rich_help_panel=TRAINING)(recipe.recipe)
 app.command("presets", rich_help_panel=INFORMATION)(presets.presets)
 app.command("config", rich_help_panel=INFORMATION)(config.config)

@@ -37,4 +37,4 @@ def average(
     if verbosity(quiet=quiet, verbose=verbose) > Verbosity.QUIET:
         for name in names:
             messages().print(f"averaged {name}")
-        messages().print(f"wrote {out}")
+        messages().print(f"wrote {out}; translate with: nmt translate {out}")

@@ -154,7 +154,7 @@ def _run(made: "AbstractContextManager[Trainer]", path: Path, level: Verbosity, 
             messages().print(f"stopped after update {report.update:,}; go on with: nmt train --resume {path}")
         raise typer.Exit(128 + signals.received)
     if level > Verbosity.QUIET:
-        messages().print(f"wrote {path}")
+        messages().print(f"wrote {path}; translate with: nmt translate {path}")
 
 
 class Signals:

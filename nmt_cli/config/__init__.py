@@ -1,5 +1,6 @@
 """One schema for all settings, and the layers they come from."""
 
+from nmt_cli.config.corpus_size import CORPUS_SIZES, corpus_defaults
 from nmt_cli.config.data import FILTERS, DataConfig
 from nmt_cli.config.layers import Resolved, load_resolved, resolve, sections, setting_names
 from nmt_cli.config.model import ModelConfig
@@ -10,6 +11,7 @@ from nmt_cli.config.train import TrainConfig
 from nmt_cli.config.vocabulary import VocabularyConfig
 
 __all__ = [
+    "CORPUS_SIZES",
     "FILTERS",
     "PRESETS",
     "Config",
@@ -20,6 +22,7 @@ __all__ = [
     "SearchConfig",
     "TrainConfig",
     "VocabularyConfig",
+    "corpus_defaults",
     "load_resolved",
     "resolve",
     "sections",

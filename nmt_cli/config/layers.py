@@ -67,10 +67,26 @@ def resolve(file: Path | None = None, assignments: Sequence[str] = ()) -> Resolv
     return Resolved(config, {key: provenance.get(key, "default") for key in setting_names()})
 
 
+def section_assignments(section: str, assignments: Sequence[str]) -> dict[str, Any]:
+    """The values that `--set` texts give to the settings of one section, by key; other settings are refused."""
+    errors: list[str] = []
+    flat = _parse_assignments(assignments, errors)
+    errors += [
+        f"--set {key}: only {section}.* can be set here" for key in flat if not key.startswith(f"{section}.")
+    ]
+    if errors:
+        raise ConfigError(
+            "; ".join(errors), hint=f"`nmt config` lists every setting; those of {section} are meant here"
+        )
+    return {key.partition(".")[2]: value for key, value in flat.items()}
+
+
 def load_resolved(path: Path) -> Resolved:
     """Read back what `Resolved.to_json` wrote."""
     content = json.loads(path.read_text(encoding="utf-8"))
-    return Resolved(Config.model_validate(content["settings"]), content["provenance"])
+    # What was written before a setting existed has it by default.
+    provenance = {name: content["provenance"].get(name, "default") for name in setting_names()}
+    return Resolved(Config.model_validate(content["settings"]), provenance)
 
 
 def setting_names() -> list[str]:

@@ -1,11 +1,11 @@
 """Settings of the section `model`. The defaults are those of the preset `luong2015`."""
 
 import difflib
-from collections.abc import Iterator
 from typing import Any, Literal, Self
 
 from pydantic import field_validator, model_validator
 
+from nmt_cli.config.contradictions import contradictions
 from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.section import Section, setting
 
@@ -18,9 +18,15 @@ class ModelConfig(Section):
     hidden_size: int = setting(
         512, "size H of a decoder state; a bidirectional encoder has half in each direction", ge=1
     )
-    encoder_layers: int = setting(2, "recurrent layers of the encoder", ge=1)
-    decoder_layers: int = setting(2, "recurrent layers of the decoder", ge=1)
-    cell: Literal["rnn", "gru", "lstm"] = setting("lstm", "recurrent cell of encoder and decoder (rnn: tanh)")
+    encoder_layers: int = setting(1, "recurrent layers of the encoder", ge=1)
+    decoder_layers: int = setting(1, "recurrent layers of the decoder", ge=1)
+    cell: Literal["rnn", "gru", "lstm", "transformer"] = setting(
+        "lstm",
+        "what a layer is: a recurrent cell (rnn: tanh), or self-attention and a feed-forward network (transformer)",
+    )
+    intra_attention: Literal["none", "encoder", "decoder", "both"] = setting(
+        "none", "recurrent layers that attend to all their earlier states instead of the last one (LSTMN)"
+    )
     bidirectional: Literal["none", "first", "all"] = setting(
         "all", "encoder layers that read in both directions"
     )
@@ -35,19 +41,44 @@ class ModelConfig(Section):
         "the decoder starts with the encoder's last states (copy), or with tanh(W h) of the last state of "
         "its top layer (projection) or of the mean of its states (mean)",
     )
-    attention: Literal["none", "additive", "dot", "scaled_dot", "general", "concat", "projected_dot"] = (
-        setting("general", "how a source position is scored against the decoder state")
-    )
+    attention: Literal[
+        "none", "additive", "dot", "scaled_dot", "general", "concat", "projected_dot", "location"
+    ] = setting("general", "how a source position is scored against the decoder state")
     attention_size: int | None = setting(
         None, "size in which `additive` and `projected_dot` compare (default: hidden_size)", ge=1
     )
     attention_layer: Literal["top", "bottom"] = setting(
         "top", "decoder layer that attends; `bottom` feeds the context to all layers above it"
     )
+    attention_span: Literal["global", "local-m", "local-p"] = setting(
+        "global",
+        "source positions that are looked at: all, or a window around the step (local-m) or around a predicted "
+        "position (local-p)",
+    )
+    attention_window: int | None = setting(None, "reach D of a local attention: positions to each side", ge=1)
+    attention_positions: int = setting(256, "source positions that `location` can attend to", ge=1)
+    heads: int | None = setting(
+        None,
+        "attentions side by side, each with queries, keys and values of its own (not set: one that compares the "
+        "states themselves)",
+        ge=1,
+    )
+    hard_attention: bool = setting(
+        False, "attend to one position, drawn in training (REINFORCE), instead of a weighted mean of all"
+    )
+    entropy_weight: float = setting(
+        0.01, "hard attention: weight of the entropy of its choices, which keeps them open", ge=0.0
+    )
+    coverage: bool = setting(
+        False, "additive and concat: let the score see how much attention a position has had so far"
+    )
+    coverage_loss: float = setting(
+        0.0, "coverage: weight of the loss Σ_s min(α_s, coverage_s) that punishes repeated attention", ge=0.0
+    )
     query: Literal["before", "after"] = setting(
         "after", "attend with s_{t-1} before the step or with s_t after it"
     )
-    input_feeding: bool = setting(True, "feed the attentional state of a step to the next step")
+    input_feeding: bool = setting(False, "feed the attentional state of a step to the next step")
     context_every_step: bool = setting(False, "without attention: feed a summary of the source to every step")
     readout: Literal["state", "attentional", "tanh", "maxout"] = setting(
         "attentional",
@@ -59,6 +90,13 @@ class ModelConfig(Section):
         "size of the readout (default: embedding_size if it is deep or weights are tied, else hidden_size)",
         ge=1,
     )
+    feedforward_size: int | None = setting(
+        None, "transformer: inner size of the feed-forward networks (default: 4 × hidden_size)", ge=1
+    )
+    norm: Literal["pre", "post"] = setting(
+        "pre",
+        "transformer: layer normalization before each part, or after its sum with the input (the paper's)",
+    )
     reverse_source: bool = setting(
         False, "read the source from its last word to its first; <eos> stays at the end"
     )
@@ -68,7 +106,7 @@ class ModelConfig(Section):
         "auto: as much as sizes and vocabulary allow",
     )
     dropout: float = setting(
-        0.2, "dropout between recurrent layers and before the vocabulary", ge=0.0, lt=1.0
+        0.3, "dropout between recurrent layers and before the vocabulary", ge=0.0, lt=1.0
     )
     input_dropout: float | None = setting(
         None, "dropout on word vectors (default: that of `dropout`)", ge=0.0, lt=1.0
@@ -118,83 +156,7 @@ class ModelConfig(Section):
 
     @model_validator(mode="after")
     def _settings_agree(self) -> Self:
-        contradictions = [
-            *self._attention_contradictions(),
-            *self._readout_contradictions(),
-            *self._size_contradictions(),
-        ]
-        if contradictions:
-            raise ValueError("; ".join(contradictions))
+        found = list(contradictions(self))
+        if found:
+            raise ValueError("; ".join(found))
         return self
-
-    def _attention_contradictions(self) -> Iterator[str]:
-        if self.attention == "none":
-            if self.input_feeding:
-                yield _contradiction(self, "input_feeding", "attention", "set model.input_feeding = false")
-            if self.query == "before":
-                yield _contradiction(
-                    self, "query", "attention", "set model.query = after or choose an attention"
-                )
-            if self.attention_layer == "bottom":
-                yield _contradiction(self, "attention_layer", "attention", "set model.attention_layer = top")
-            if self.readout == "attentional" and not self.context_every_step:
-                yield _contradiction(self, "readout", "attention", "set model.readout = state")
-        elif self.context_every_step:
-            yield _contradiction(self, "context_every_step", "attention", "set model.attention = none")
-        if self.query == "before" and self.input_feeding:
-            yield _contradiction(self, "input_feeding", "query", "set model.input_feeding = false")
-        if self.attention_layer == "bottom":
-            if self.decoder_layers == 1:
-                yield _contradiction(
-                    self, "attention_layer", "decoder_layers", "set model.decoder_layers = 2 or more"
-                )
-            if self.query == "before":
-                yield _contradiction(self, "attention_layer", "query", "set model.query = after")
-            if self.input_feeding:
-                yield _contradiction(
-                    self, "attention_layer", "input_feeding", "set model.input_feeding = false"
-                )
-        if self.attention_size is not None and self.attention not in ("additive", "projected_dot"):
-            yield _contradiction(self, "attention_size", "attention", "leave out model.attention_size")
-
-    def _readout_contradictions(self) -> Iterator[str]:
-        if self.input_feeding and self.readout != "attentional":
-            yield _contradiction(self, "input_feeding", "readout", "set model.readout = attentional")
-        reads_nothing = self.attention != "none" and self.query == "after" and self.attention_layer == "top"
-        if self.readout == "state" and reads_nothing and not self.input_feeding:
-            yield _contradiction(
-                self, "readout", "query", "the context would be used nowhere; set model.readout = attentional"
-            )
-        if self.readout == "state" and self.readout_size is not None:
-            yield _contradiction(self, "readout_size", "readout", "leave out model.readout_size")
-        if self.tied_embeddings in ("decoder", "all") and self.features_size != self.embedding_size:
-            size = "hidden_size" if self.readout == "state" else "readout_size"
-            yield _contradiction(self, "tied_embeddings", size, f"set model.{size} = {self.embedding_size}")
-
-    def _size_contradictions(self) -> Iterator[str]:
-        if self.bidirectional != "none" and self.hidden_size % 2:
-            yield _contradiction(self, "bidirectional", "hidden_size", "set an even model.hidden_size")
-        if self.initial_state == "copy" and self.encoder_layers != self.decoder_layers:
-            yield (
-                f"model.initial_state = copy contradicts model.encoder_layers = {self.encoder_layers} with "
-                f"model.decoder_layers = {self.decoder_layers}; set model.initial_state = projection"
-            )
-        if self.residual and self.encoder_layers == self.decoder_layers == 1:
-            yield (
-                "model.residual = true contradicts model.encoder_layers = 1 with model.decoder_layers = 1; "
-                "set model.residual = false"
-            )
-        if self.variational_dropout and not self.dropout and not self.input_dropout:
-            yield _contradiction(
-                self, "variational_dropout", "dropout", "set model.variational_dropout = false"
-            )
-
-
-def _contradiction(config: ModelConfig, first: str, second: str, advice: str) -> str:
-    one, other = (f"model.{name} = {_shown(config, name)}" for name in (first, second))
-    return f"{one} contradicts {other}; {advice}"
-
-
-def _shown(config: ModelConfig, name: str) -> str:
-    value = getattr(config, name)
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -29,9 +29,10 @@ s_0 = h_n,  c_0 = c_n                                       one vector carries t
 s_t = LSTM(y_{t-1}, s_{t-1})
 p(y_t) = softmax(W s_t)""",
         settings={
+            "encoder_layers": 2,
+            "decoder_layers": 2,
             "bidirectional": "none",
             "attention": "none",
-            "input_feeding": False,
             "readout": "state",
             "reverse_source": True,
         },
@@ -51,7 +52,6 @@ p(y_t) = softmax(W t_t)""",
             "bidirectional": "none",
             "initial_state": "projection",
             "attention": "none",
-            "input_feeding": False,
             "context_every_step": True,
             "readout": "maxout",
         },
@@ -73,21 +73,40 @@ p(y_t) = softmax(W_o t_t)""",
             "initial_state": "projection",
             "attention": "additive",
             "query": "before",
-            "input_feeding": False,
             "readout": "maxout",
         },
     ),
     "luong2015": Preset(
-        title="stacked LSTM, attention from the new decoder state, input feeding, attentional output",
+        title="LSTM layers, attention from the new decoder state, attentional output; input feeding is a switch",
         paper="Luong, Pham & Manning 2015, Effective Approaches to Attention-based Neural Machine "
         "Translation",
         equations="""\
 h_i = [LSTM→(x_i); LSTM←(x_i)]                              (paper: one direction, model.bidirectional = none)
-s_t = LSTM([y_{t-1}; h̃_{t-1}], s_{t-1})                     h̃_{t-1}: input feeding
+s_t = LSTM(y_{t-1}, s_{t-1})                                ([y_{t-1}; h̃_{t-1}] with model.input_feeding = true)
 e_ti = s_t · W_a h_i;   α_t = softmax(e_t);   c_t = Σ_i α_ti h_i
 h̃_t = tanh(W_c [c_t; s_t])
 p(y_t) = softmax(W_s h̃_t)""",
         settings={},
+    ),
+    "cheng2016": Preset(
+        title="LSTMN: an LSTM that attends to all its earlier states, in encoder and decoder",
+        paper="Cheng, Dong & Lapata 2016, Long Short-Term Memory-Networks for Machine Reading",
+        equations="""\
+a_i = v · tanh(W_h h_i + W_x x_t + W_s s_{t-1});   α = softmax(a)     over all earlier h_i
+s_t = Σ_i α_i h_i;   c'_t = Σ_i α_i c_i                     instead of h_{t-1} and c_{t-1}
+i, f, o = σ(W [x_t; s_t]);   g = tanh(W [x_t; s_t])
+c_t = f ∘ c'_t + i ∘ g;   h_t = o ∘ tanh(c_t)
+decoder: the same, x_t = [y_{t-1}; context of the source], additive attention as in bahdanau2015
+p(y_t) = softmax(W_o tanh(U_o h_t + V_o y_{t-1} + C_o context_t))""",
+        settings={
+            "encoder_layers": 1,
+            "decoder_layers": 1,
+            "intra_attention": "both",
+            "bidirectional": "none",
+            "attention": "additive",
+            "query": "before",
+            "readout": "tanh",
+        },
     ),
     "gnmt2016": Preset(
         title="deep residual LSTM, attention from the bottom decoder layer fed to all layers above",
@@ -105,7 +124,29 @@ p(y_t) = softmax(W x_t)""",
             "residual": True,
             "attention": "additive",
             "attention_layer": "bottom",
-            "input_feeding": False,
+            "readout": "state",
+        },
+    ),
+    "vaswani2017": Preset(
+        title="Transformer: multi-head scaled dot-product attention in place of recurrence",
+        paper="Vaswani et al. 2017, Attention Is All You Need",
+        equations="""\
+x = √E word + position,   position_{t,2i} = sin(t / 10000^{2i/H}),  cos for 2i + 1
+head^i(q, h) = softmax(W_q^i q · W_k^i h / √d) W_v^i h,     d = H / heads
+x ← x + W_o [head^1(x, x); …; head^n(x, x)]                 decoder: not to what comes after
+x ← x + W_o [head^1(x, h); …; head^n(x, h)]                 decoder only: h of the source
+x ← x + W_2 relu(W_1 x)
+LN before each part (paper: after each sum, model.norm = post)
+p(y_t) = softmax(W x_t)""",
+        settings={
+            "cell": "transformer",
+            "hidden_size": 256,
+            "encoder_layers": 3,
+            "decoder_layers": 3,
+            "residual": True,
+            "layer_norm": True,
+            "attention": "scaled_dot",
+            "heads": 4,
             "readout": "state",
         },
     ),

@@ -1,11 +1,13 @@
 """The settings described from the schema itself, so that the description cannot be wrong."""
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
+from nmt_cli.config.corpus_size import CORPUS_SIZES
 from nmt_cli.config.layers import Resolved, sections
 
 
@@ -60,7 +62,21 @@ def reference_markdown() -> str:
             ]
         cells = (f"`{row.name}`", row.type, f"`{row.default}`", row.meaning)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_corpus_sizes()]) + "\n"
+
+
+def _corpus_sizes() -> Iterator[str]:
+    """The table of the defaults that `nmt train` chooses by the size of the corpus."""
+    names = list(dict.fromkeys(name for _, settings in CORPUS_SIZES for name in settings))
+    plain = {row.name: row.default for row in describe_settings()}
+    yield from ("", "## Defaults by the size of the corpus", "")
+    yield "`nmt train` takes these instead, where nothing else is chosen (`--dry-run` shows them):"
+    yield from ("", f"| training pairs | {' | '.join(f'`{name}`' for name in names)} |")
+    yield "| --- |" + " ---: |" * len(names)
+    for most, settings in CORPUS_SIZES:
+        size = f"up to {most:,.0f}" if most < math.inf else "more"
+        values = (toml_value(settings[name]) if name in settings else plain[name] for name in names)
+        yield f"| {size} | {' | '.join(values)} |"
 
 
 def toml_value(value: Any) -> str:

@@ -1,11 +1,12 @@
 """Settings of the section `search`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Self
 
-from pydantic import model_validator
+from pydantic import ValidationError, model_validator
 
 from nmt_cli.config.section import Section, setting
+from nmt_cli.errors import ConfigError
 
 
 class SearchConfig(Section):
@@ -47,6 +48,16 @@ class SearchConfig(Section):
     )
     seed: int = setting(0, "what is drawn is a function of it and of the number of the line", ge=0, lt=2**63)
 
+    def changed(self, settings: Mapping[str, Any]) -> Self:
+        """The same with some settings changed, all of them checked again."""
+        try:
+            return self.model_validate({**self.model_dump(), **settings})
+        except ValidationError as error:
+            raise ConfigError(
+                "; ".join(map(_problem, error.errors(include_url=False))),
+                hint="`nmt config` lists every setting with its type and default",
+            ) from error
+
     @property
     def width(self) -> int:
         """Hypotheses a sentence has at most at the same time."""
@@ -81,6 +92,13 @@ class SearchConfig(Section):
     def _contradiction(self, first: str, second: str, advice: str) -> str:
         one, other = (f"search.{name} = {_shown(getattr(self, name))}" for name in (first, second))
         return f"{one} contradicts {other}; {advice}"
+
+
+def _problem(detail: Mapping[str, Any]) -> str:
+    message = detail["msg"].removeprefix("Value error, ")
+    if not detail["loc"]:
+        return str(message)  # a contradiction, which names its settings
+    return f"search.{detail['loc'][0]} = {detail['input']!r}: {message[0].lower()}{message[1:]}"
 
 
 def _shown(value: Any) -> str:

@@ -14,7 +14,7 @@ class TrainConfig(Section):
         1, "decides initial weights, dropout, the order of batches and subword sampling", ge=0
     )
     batch_tokens: int = setting(
-        4096, "target tokens of a batch, <eos> and padding included (rows × longest)", ge=1
+        1024, "target tokens of a batch, <eos> and padding included (rows × longest)", ge=1
     )
     batch_sentences: int = setting(0, "if not 0, sentence pairs of a batch, instead of a token budget", ge=0)
     pool_batches: int = setting(
@@ -28,9 +28,33 @@ class TrainConfig(Section):
         le=1.0,
     )
 
+    scheduled_sampling: float = setting(
+        0.0,
+        "largest probability that the decoder is fed its own word instead of the right one; 0: teacher forcing",
+        ge=0.0,
+        le=1.0,
+    )
+    sampling_schedule: Literal["constant", "linear", "exponential", "inverse_sigmoid"] = setting(
+        "linear", "how that probability grows with the updates"
+    )
+    sampling_updates: int = setting(
+        5000,
+        "scale k of that growth: it is whole after k updates (linear); 1 - e^{-u/k}; 1 - k/(k + e^{u/k})",
+        ge=1,
+    )
+    sampled_word: Literal["best", "drawn"] = setting(
+        "best", "its own word is the most probable one, or drawn from what it predicts"
+    )
+    loss_share: float = setting(
+        1.0,
+        "share of the target tokens of a sentence, drawn at random, that the loss is computed on",
+        gt=0.0,
+        le=1.0,
+    )
+
     accumulate: int = setting(1, "batches whose gradients are added up for one update", ge=1)
     optimizer: Literal["adam", "adamw", "sgd"] = setting("adam", "how gradients become steps")
-    learning_rate: float = setting(1e-3, "largest learning rate, after warm-up", gt=0.0)
+    learning_rate: float = setting(2e-3, "largest learning rate, after warm-up", gt=0.0)
     adam_beta1: float = setting(0.9, "decay of the mean of gradients, for adam and adamw", ge=0.0, lt=1.0)
     adam_beta2: float = setting(
         0.999, "decay of the mean of squared gradients, for adam and adamw", ge=0.0, lt=1.0
@@ -45,9 +69,9 @@ class TrainConfig(Section):
     )
 
     schedule: Literal["constant", "inverse_sqrt", "cosine", "plateau", "step"] = setting(
-        "inverse_sqrt", "how the learning rate goes on after warm-up (step: Luong's)"
+        "cosine", "how the learning rate goes on after warm-up (step: Luong's)"
     )
-    warmup_updates: int = setting(500, "updates in which the learning rate grows from 0", ge=0)
+    warmup_updates: int = setting(200, "updates in which the learning rate grows from 0", ge=0)
     decay_factor: float = setting(
         0.5, "plateau and step: what the learning rate is multiplied by", gt=0.0, lt=1.0
     )
@@ -75,7 +99,7 @@ class TrainConfig(Section):
         "bleu", "validation score that decides which model is best"
     )
     patience: int = setting(8, "validations without a better score before training ends; 0: never", ge=0)
-    max_epochs: int = setting(40, "epochs after which training ends; 0: no limit", ge=0)
+    max_epochs: int = setting(10, "epochs after which training ends; 0: no limit", ge=0)
     max_updates: int = setting(0, "updates after which training ends; 0: no limit", ge=0)
     validate_every: int = setting(0, "updates from one validation to the next; 0: each epoch", ge=0)
     validate_sentences: int = setting(

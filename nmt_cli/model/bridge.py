@@ -17,27 +17,28 @@ class Bridge(nn.Module):
 
     Each layer (and the cell c_0 of an LSTM) has its own W. A bidirectional h_n joins the last states of both
     directions. If the decoder is fed a summary c = tanh(V h_n), the projection starts from it:
-    s_0 = tanh(W c)   (Cho et al. 2014, A.1.1)
+    s_0 = tanh(W c)   (Cho et al. 2014, A.1.1). A Transformer has no last states, and nothing is copied.
     """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.kind = config.initial_state
-        self.layers, self.parts = config.decoder_layers, CELLS[config.cell].parts
         H = config.hidden_size
-        self.W = None if self.kind == "copy" else nn.Linear(H, self.layers * self.parts * H)
+        self.W = None
+        if self.kind != "copy":
+            self.layers, self.parts = config.decoder_layers, CELLS[config.cell].parts
+            self.W = nn.Linear(H, self.layers * self.parts * H)
         self.V = nn.Linear(H, H) if config.context_every_step else None
 
     def forward(self, encoded: Encoded, mask: Tensor) -> tuple[tuple[LayerState, ...], Tensor | None]:
         """→ s_0 (B, H) of each layer, and the summary c (B, H) if the decoder is fed one."""
-        h_n = encoded.last[-1][0]  # (B, H)
-        c = None if self.V is None else torch.tanh(self.V(h_n))  # (B, H)
+        c = None if self.V is None else torch.tanh(self.V(encoded.last[-1][0]))  # (B, H)
         if self.W is None:
             return encoded.last, c
         if self.kind == "mean":
             n = mask.sum(dim=1, keepdim=True).clamp(min=1)  # (B, 1)
             h = (encoded.states * mask[..., None]).sum(dim=1) / n  # (B, H)
         else:
-            h = h_n if c is None else c  # (B, H)
+            h = encoded.last[-1][0] if c is None else c  # (B, H)
         s_0 = torch.tanh(self.W(h)).chunk(self.layers * self.parts, dim=-1)  # layers × parts of (B, H)
         return tuple(s_0[i : i + self.parts] for i in range(0, len(s_0), self.parts)), c

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.model.cells import LayerState
 from nmt_cli.model.dropout import Dropout
-from nmt_cli.model.recurrent import RecurrentLayer
+from nmt_cli.model.tape import build_layer
 
 
 class Encoded(NamedTuple):
@@ -22,7 +22,7 @@ class Encoder(nn.Module):
     """A stack of recurrent layers, some both ways: h_i = [h→_i; h←_i]  (Bahdanau et al. 2015, section 3.2)
 
     Residual connections (from the second layer on): Wu et al. 2016, section 3.1; only the first layer in both
-    directions: section 3.2; the source reversed: Sutskever et al. 2014, section 3.3.
+    directions: section 3.2.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -33,23 +33,16 @@ class Encoder(nn.Module):
             for i in range(config.encoder_layers)
         )
         self.residual = config.residual
-        self.reverse_source = config.reverse_source
         self.dropout = Dropout(config.dropout, variational=config.variational_dropout)
 
     def forward(self, x: Tensor, mask: Tensor) -> Encoded:
         """Word vectors x (B, S, E), mask (B, S) true on real tokens."""
-        lengths = mask.sum(dim=1)  # (B,)
-        backwards = reversal(lengths, x.shape[1])  # (B, S)
-        if self.reverse_source:
-            swap = reversal(lengths - 1, x.shape[1])  # (B, S) without <eos>, which stays at the end
-            x = take(x, swap)  # (B, S, E)
+        backwards = reversal(mask.sum(dim=1), x.shape[1])  # (B, S)
         last: list[LayerState] = []
         for i, layer in enumerate(self.layers):
             y, state = layer(x if i == 0 else self.dropout(x), mask, backwards)  # (B, S, H)
             x = x + y if self.residual and i > 0 else y
             last.append(state)
-        if self.reverse_source:
-            x = take(x, swap)  # attention can then be shown over the source as it was given
         return Encoded(x, tuple(last))
 
 
@@ -59,10 +52,8 @@ class EncoderLayer(nn.Module):
     def __init__(self, config: ModelConfig, input_size: int, *, both_ways: bool) -> None:
         super().__init__()
         size = config.hidden_size // 2 if both_ways else config.hidden_size
-        self.forwards = RecurrentLayer(config.cell, input_size, size, layer_norm=config.layer_norm)
-        self.backwards = (
-            RecurrentLayer(config.cell, input_size, size, layer_norm=config.layer_norm) if both_ways else None
-        )
+        self.forwards = build_layer(config, input_size, size, side="encoder")
+        self.backwards = build_layer(config, input_size, size, side="encoder") if both_ways else None
 
     def forward(self, x: Tensor, mask: Tensor, backwards: Tensor) -> tuple[Tensor, LayerState]:
         """Input x (B, S, I), index `backwards` (B, S) → states (B, S, H), last states (B, H)."""

@@ -21,14 +21,15 @@ def chunked_cross_entropy(
     *,
     label_smoothing: float,
     chunk_tokens: int,
+    losses: Tensor | None = None,
 ) -> Loss:
-    """Features (N, F), weight (V, F), bias (V,), labels (N,) → the summed loss.
+    """Features (N, F), weight (V, F), bias (V,), labels (N,) → the summed loss; `losses` (N,) is filled with each.
 
     log p = log softmax(W f + b);  loss = -Σ_n ((1-ε) log p_y + ε Σ_v log p_v / V),  as torch smooths
     """
     needs_gradient = torch.is_grad_enabled() and any(x.requires_grad for x in (features, weight, bias))
     total, cross_entropy = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
-        features, weight, bias, labels, label_smoothing, chunk_tokens, needs_gradient
+        features, weight, bias, labels, label_smoothing, chunk_tokens, needs_gradient, losses
     )
     return Loss(total, cross_entropy, len(labels))
 
@@ -46,6 +47,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         smoothing: float,
         chunk_tokens: int,
         needs_gradient: bool,
+        losses: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         device = features.device.type
         half = _autocast_dtype(device)
@@ -68,6 +70,8 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 z = torch.addmm(b, f, W.t(), out=logits[: len(f)]).to(exact)  # (n, V)
                 log_p = torch.log_softmax(z, dim=1, out=z)  # (n, V) in place of z
                 totals += _losses(log_p, y, smoothing)
+                if losses is not None:
+                    losses[chunk] = _each_loss(log_p, y, smoothing)
                 if needs_gradient:
                     d_z = _gradient(log_p, y, smoothing).to(f.dtype)  # (n, V) in place of log_p
                     torch.mm(d_z, W, out=d_features[chunk])  # (n, F)
@@ -86,7 +90,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, d_total: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         d_features, d_weight, d_bias = ctx.saved_tensors
-        return d_features * d_total, d_weight * d_total, d_bias * d_total, None, None, None, None
+        return d_features * d_total, d_weight * d_total, d_bias * d_total, None, None, None, None, None
 
 
 def _losses(log_p: Tensor, y: Tensor, smoothing: float) -> Tensor:
@@ -96,6 +100,12 @@ def _losses(log_p: Tensor, y: Tensor, smoothing: float) -> Tensor:
         return torch.stack([cross_entropy, cross_entropy])
     uniform = -log_p.sum() / log_p.shape[1]
     return torch.stack([(1 - smoothing) * cross_entropy + smoothing * uniform, cross_entropy])
+
+
+def _each_loss(log_p: Tensor, y: Tensor, smoothing: float) -> Tensor:
+    """(n,) the smoothed loss of each token."""
+    cross_entropy = -log_p.gather(1, y)[:, 0]
+    return (1 - smoothing) * cross_entropy - smoothing * log_p.mean(dim=1)
 
 
 def _gradient(log_p: Tensor, y: Tensor, smoothing: float) -> Tensor:

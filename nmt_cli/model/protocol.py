@@ -94,5 +94,6 @@ def padding_mask(lengths: Tensor, positions: int, device: torch.device) -> Tenso
 
 def _map(function: Callable[[Tensor], Tensor], value: Any) -> Any:
     if isinstance(value, tuple):
-        return tuple(_map(function, item) for item in value)
+        items = [_map(function, item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     return value if value is None else function(value)

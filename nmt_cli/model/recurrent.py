@@ -29,6 +29,20 @@ class RecurrentLayer(nn.Module):
             (fused.weight_ih_l0, fused.weight_hh_l0, fused.bias_ih_l0, fused.bias_hh_l0),
         )
 
+    @property
+    def hidden_size(self) -> int:
+        """H"""
+        return self.fused.hidden_size
+
+    @property
+    def has_tape(self) -> bool:
+        """Whether a state holds all earlier ones."""
+        return False
+
+    def begin(self, state: LayerState) -> LayerState:
+        """What the first step is given, of a first state (h,) or (h, c), each (…, H)."""
+        return state
+
     def forward(self, x: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         """All steps: x (B, T, I), state (B, H) → outputs (B, T, H), the state after step T."""
         parts = tuple(part[None].to(x.dtype).contiguous() for part in state)  # (1, B, H), as torch wants them

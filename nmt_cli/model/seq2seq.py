@@ -1,5 +1,8 @@
 """The encoder–decoder: its parts put together behind the protocol."""
 
+import math
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -7,14 +10,18 @@ from nmt_cli.batch import Batch
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.errors import ConfigError
 from nmt_cli.model.bridge import Bridge
-from nmt_cli.model.decoder import Decoder, DecoderState, SourceMemory
+from nmt_cli.model.decoder import Decoded, Decoder, DecoderState, SourceMemory
 from nmt_cli.model.dropout import Dropout, WordDropout
-from nmt_cli.model.encoder import Encoder
+from nmt_cli.model.encoder import Encoder, reversal, take
+from nmt_cli.model.extra_losses import BASELINE_DECAY, coverage_loss, hard_attention_loss
 from nmt_cli.model.initialization import initialize
 from nmt_cli.model.loss import chunked_cross_entropy
 from nmt_cli.model.parallel_decoder import ParallelDecoder
 from nmt_cli.model.protocol import PAD, Loss, padding_mask
+from nmt_cli.model.scheduled_sampling import NO_WORDS, OwnWords, mix_inputs
 from nmt_cli.model.sequential_decoder import SequentialDecoder
+from nmt_cli.model.subset import draw_subset
+from nmt_cli.model.transformer import TransformerDecoder, TransformerEncoder
 
 
 class Seq2Seq(nn.Module):
@@ -30,27 +37,42 @@ class Seq2Seq(nn.Module):
         input_dropout = config.dropout if config.input_dropout is None else config.input_dropout
         self.input_dropout = Dropout(input_dropout, variational=config.variational_dropout)
         self.word_dropout = WordDropout(config.word_dropout)
-        self.encoder = Encoder(config)
+        self.encoder = TransformerEncoder(config) if config.cell == "transformer" else Encoder(config)
         self.bridge = Bridge(config)
         self.decoder = build_decoder(config)
         self.vocabulary = nn.Linear(config.features_size, target_words.num_embeddings)
         if tied:
             self.vocabulary.weight = target_words.weight
         self.loss_chunk_tokens = config.loss_chunk_tokens
+        self.reverse_source = config.reverse_source
+        self.entropy_weight = config.entropy_weight
+        self.coverage_weight = config.coverage_loss
+        # b of REINFORCE, the moving average of log p(y_t); at first all words are alike.
+        self.baseline: Tensor | None
+        first = torch.tensor(-math.log(target_words.num_embeddings)) if config.hard_attention else None
+        self.register_buffer("baseline", first)
 
     def encode(self, source: Tensor, lengths: Tensor) -> SourceMemory:
-        """Source (B, S) with `lengths` (B,) on the CPU → memory."""
+        """Source (B, S) with `lengths` (B,) on the CPU → memory.
+
+        The source may be read backwards (Sutskever et al. 2014, section 3.3); memory is in its own order again.
+        """
         mask = padding_mask(lengths, source.shape[1], source.device)  # (B, S)
-        encoded = self.encoder(self._word_vectors(self.source_words, source), mask)
+        x = self._word_vectors(self.source_words, source)  # (B, S, E)
+        if self.reverse_source:
+            swap = reversal(
+                mask.sum(dim=1) - 1, source.shape[1]
+            )  # (B, S) without <eos>, which stays at the end
+            x = take(x, swap)  # (B, S, E)
+        encoded = self.encoder(x, mask)
         initial, summary = self.bridge(encoded, mask)  # each (B, H)
-        if self.decoder.attention is None:
-            return SourceMemory(initial, summary, None, None, mask)
-        keys = self.decoder.attention.score.keys(encoded.states)  # (B, S, A)
-        return SourceMemory(initial, summary, encoded.states, keys, mask)
+        states = take(encoded.states, swap) if self.reverse_source else encoded.states  # (B, S, H)
+        return self.decoder.remember(states, initial, summary, mask)
 
     def decode(self, memory: SourceMemory, target_inputs: Tensor) -> tuple[Tensor, Tensor | None]:
         """Teacher forcing with (B, T): features (B, T, F) and attention (B, T, S), if there is one."""
-        return self.decoder.decode(memory, self._word_vectors(self.target_words, target_inputs))
+        decoded = self._decode(memory, target_inputs, attention=True)
+        return decoded.features, decoded.attention
 
     def start(self, memory: SourceMemory, beam: int) -> DecoderState:
         """The state before the first step, the same for all `beam` hypotheses of a sentence."""
@@ -67,24 +89,78 @@ class Seq2Seq(nn.Module):
         logits: Tensor = self.vocabulary(features)
         return logits
 
-    def loss(self, batch: Batch, *, label_smoothing: float = 0.0) -> Loss:
-        """Cross-entropy of the real target tokens, summed."""
+    def loss(
+        self,
+        batch: Batch,
+        *,
+        label_smoothing: float = 0.0,
+        own_words: OwnWords = NO_WORDS,
+        share: float = 1.0,
+    ) -> Loss:
+        """Cross-entropy of the real target tokens, summed, and in `total` what else the settings ask for.
+
+        own_words   scheduled sampling: how often the decoder is fed its own words
+        share       of the target tokens of a sentence that count, drawn at random; the loss is scaled up
+        """
         memory = self.encode(batch.source, batch.source_lengths)
-        features, _ = self.decode(memory, batch.target_inputs)  # (B, T, F)
-        return chunked_cross_entropy(
-            features.flatten(0, 1).index_select(
-                0, batch.positions
-            ),  # (N, F) padding is gone before the projection
+        inputs = batch.target_inputs
+        if own_words.probability > 0:
+            inputs = mix_inputs(self, memory, inputs, own_words)
+        explores = self.baseline is not None and self.training
+        decoded = self._decode(memory, inputs, attention=explores or self.coverage_weight > 0)
+        positions, labels = batch.positions, batch.labels  # (N,) each
+        if share < 1:
+            subset = draw_subset(batch.target_lengths, share).to(labels.device, non_blocking=True)
+            positions, labels = positions.index_select(0, subset), labels.index_select(0, subset)  # (M,) each
+        features = decoded.features.flatten(0, 1)  # (B·T, F)
+        losses = torch.empty_like(labels, dtype=torch.float32) if explores else None  # (M,)
+        total, cross_entropy, _ = chunked_cross_entropy(
+            features.index_select(0, positions),  # (M, F) padding is gone before the projection
             self.vocabulary.weight,
             self.vocabulary.bias,
-            batch.labels,
+            labels,
             label_smoothing=label_smoothing,
             chunk_tokens=self.loss_chunk_tokens,
+            losses=losses,
+        )
+        if share < 1:
+            total, cross_entropy = total / share, cross_entropy / share
+        if losses is not None:
+            total = total + self._choice_loss(decoded, losses, positions, batch.positions, 1 / share)
+        if self.coverage_weight:
+            assert decoded.attention is not None
+            total = total + self.coverage_weight * coverage_loss(decoded.attention, batch.positions)
+        return Loss(total, cross_entropy, len(batch.labels))
+
+    def forward(self, batch: Batch, **how: Any) -> Loss:
+        """`loss`, under the name that wrappers for several processes call."""
+        return self.loss(batch, **how)
+
+    @torch.no_grad()
+    def learn_baseline(self, loss: Loss) -> None:
+        """b ← 0.9 b + 0.1 mean log p(y_t), after the gradient of `loss` was taken   (Xu et al. 2015, 4.1)"""
+        if self.baseline is not None:
+            self.baseline.lerp_(-loss.cross_entropy.to(self.baseline) / loss.tokens, 1 - BASELINE_DECAY)
+
+    def _choice_loss(
+        self, decoded: Decoded, losses: Tensor, counted: Tensor, positions: Tensor, scale: float
+    ) -> Tensor:
+        assert decoded.attention is not None
+        assert decoded.chances is not None
+        assert self.baseline is not None
+        return hard_attention_loss(
+            decoded.attention,
+            decoded.chances,
+            losses,
+            counted,
+            positions,
+            baseline=self.baseline,
+            scale=scale,
+            entropy_weight=self.entropy_weight,
         )
 
-    def forward(self, batch: Batch, *, label_smoothing: float = 0.0) -> Loss:
-        """`loss`, under the name that wrappers for several processes call."""
-        return self.loss(batch, label_smoothing=label_smoothing)
+    def _decode(self, memory: SourceMemory, inputs: Tensor, *, attention: bool) -> Decoded:
+        return self.decoder.decode(memory, self._word_vectors(self.target_words, inputs), attention=attention)
 
     def _word_vectors(self, words: nn.Embedding, tokens: Tensor) -> Tensor:
         x: Tensor = self.input_dropout(self.word_dropout(words(tokens)))  # (B, S or T or K, E)
@@ -93,6 +169,8 @@ class Seq2Seq(nn.Module):
 
 def build_decoder(config: ModelConfig) -> Decoder:
     """The decoder that the settings need: a loop only where attention and recurrence depend on each other."""
+    if config.cell == "transformer":
+        return TransformerDecoder(config)
     return (
         SequentialDecoder(config)
         if config.query == "before" or config.input_feeding

@@ -1,6 +1,7 @@
 """The decoder that must go step by step: what attention finds goes into the next state."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -8,9 +9,9 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.model.attention import masked_softmax, weighted_sum
+from nmt_cli.model.attention import Reading, joined, masked_softmax, weighted_sum
 from nmt_cli.model.cells import LayerState
-from nmt_cli.model.decoder import Decoder, DecoderState, SourceMemory, expand
+from nmt_cli.model.decoder import Decoded, DecoderState, RecurrentDecoder, SourceMemory
 from nmt_cli.model.kernels.loop import Inputs, Plan
 from nmt_cli.model.kernels.scores import is_known, parts_of
 from nmt_cli.model.kernels.unroll import unroll
@@ -21,10 +22,9 @@ class Step(NamedTuple):
     """All that one step finds."""
 
     s: Tensor  # (B, K, H) output of the top layer
-    context: Tensor  # (B, K, H) c_t
-    alpha: Tensor  # (B, K, S) α_t
-    layers: tuple[LayerState, ...]  # each (B, K, H)
+    reading: Reading  # c_t (B, K, H), α_t (B, K, S)
     feed: Tensor  # c_t (query before) or h̃_t (query after): (B, K, H or F)
+    state: DecoderState  # for the next step
 
 
 class Unrolled(NamedTuple):
@@ -34,9 +34,10 @@ class Unrolled(NamedTuple):
     contexts: Tensor  # (B, T, H) c_t
     attention: Tensor  # (B, T, S) α_t
     feeds: Tensor  # (B, T, H or F) c_t or h̃_t
+    chances: Tensor | None = None  # (B, T, S) hard attention: what each position was drawn from
 
 
-class SequentialDecoder(Decoder):
+class SequentialDecoder(RecurrentDecoder):
     """Attention and recurrence depend on each other:
 
     query before:  c_t = attend(s_{t-1});  s_t = RNN([y_{t-1}; c_t], s_{t-1})    (Bahdanau et al. 2015, A.2.2)
@@ -46,6 +47,8 @@ class SequentialDecoder(Decoder):
     Only that stays in the loop. Keys, the word side of the gates and the dropout masks are made for all steps
     before it, a deep readout for all steps after it.
     """
+
+    is_sequential = True
 
     def __init__(self, config: ModelConfig) -> None:
         feed_size = config.hidden_size if config.query == "before" else config.features_size
@@ -57,11 +60,14 @@ class SequentialDecoder(Decoder):
 
     def start(self, memory: SourceMemory, beam: int) -> DecoderState:
         """The first step is fed h̃_0 = 0."""
-        return DecoderState(
-            expand(memory.initial, beam), None if self.query_before else self._nothing_fed(memory, beam)
-        )
+        state = super().start(memory, beam)
+        if self.query_before:
+            return state
+        assert memory.values is not None
+        feed = memory.values.new_zeros(len(memory.values), beam, self.feed_size)  # (B, K, F)
+        return replace(state, feed=feed)
 
-    def decode(self, memory: SourceMemory, y: Tensor) -> tuple[Tensor, Tensor]:
+    def decode(self, memory: SourceMemory, y: Tensor, *, attention: bool = True) -> Decoded:
         """Word vectors y (B, T, E) of all steps → features (B, T, F), attention (B, T, S)."""
         W_y, W_feed, b = self._input_weights()
         gates = linear(y, W_y, b)  # (B, T, G·H) the word side of the first layer's gates
@@ -71,20 +77,16 @@ class SequentialDecoder(Decoder):
         features = (
             self.readout(unrolled.states, y, unrolled.contexts) if self.query_before else unrolled.feeds
         )
-        return self.dropout(features), unrolled.attention  # (B, T, F), (B, T, S)
+        return Decoded(self.dropout(features), unrolled.attention, unrolled.chances)  # (B, T, F), (B, T, S)
 
     def step(
         self, y: Tensor, state: DecoderState, memory: SourceMemory
     ) -> tuple[Tensor, DecoderState, Tensor]:
         """Word vectors y (B, K, E) of one step → features (B, K, F), next state, attention (B, K, S)."""
         W_y, W_feed, b = self._input_weights()
-        now = self._advance(linear(y, W_y, b), W_feed, state.layers, state.feed, memory, masks=())
-        features = self.readout(now.s, y, now.context) if self.query_before else now.feed  # (B, K, F)
-        return (
-            self.dropout(features),
-            DecoderState(now.layers, None if self.query_before else now.feed),
-            now.alpha,
-        )
+        now = self._advance(linear(y, W_y, b), W_feed, state, memory, masks=())
+        features = self.readout(now.s, y, now.reading.context) if self.query_before else now.feed  # (B, K, F)
+        return self.dropout(features), now.state, now.reading.alpha
 
     def unroll(
         self, gates: Tensor, W_feed: Tensor, memory: SourceMemory, masks: Sequence[Tensor]
@@ -94,21 +96,21 @@ class SequentialDecoder(Decoder):
         A pure function of its arguments and the weights of attention, layers and readout: a faster kernel
         must equal it.
         """
-        layers = expand(memory.initial, 1)  # each (B, 1, H)
-        feed = None if self.query_before else self._nothing_fed(memory, 1)  # (B, 1, F)
+        state = self.start(memory, 1)
         T = gates.shape[1]
         masks = [mask.expand(-1, T, -1) for mask in masks]  # (B, T, H) of each upper layer
         steps: list[Step] = []
         for t, gates_t in enumerate(gates[:, None].unbind(dim=2)):  # (B, 1, G·H)
             masks_t = [mask[:, t : t + 1] for mask in masks]  # (B, 1, H)
-            now = self._advance(gates_t, W_feed, layers, feed, memory, masks_t)
-            layers, feed = now.layers, now.feed
-            steps.append(now)
+            steps.append(self._advance(gates_t, W_feed, state, memory, masks_t))
+            state = steps[-1].state
+        reading = joined([now.reading for now in steps])
         return Unrolled(
             torch.cat([now.s for now in steps], dim=1),  # (B, T, H)
-            torch.cat([now.context for now in steps], dim=1),  # (B, T, H)
-            torch.cat([now.alpha for now in steps], dim=1),  # (B, T, S)
+            reading.context,  # (B, T, H)
+            reading.alpha,  # (B, T, S)
             torch.cat([now.feed for now in steps], dim=1),  # (B, T, H or F)
+            reading.chances,
         )
 
     def is_fast(self, gates: Tensor) -> bool:
@@ -121,7 +123,9 @@ class SequentialDecoder(Decoder):
             and attention.normaliser is masked_softmax
             and attention.reader is weighted_sum
             and is_known(attention.score)
-            and all(isinstance(layer.norm, nn.Identity) for layer in self.layers)
+            and attention.window is None
+            and not attention.hard
+            and all(isinstance(layer.norm, nn.Identity) and not layer.has_tape for layer in self.layers)
             and not (self.residual and len(self.layers) > 1)
         )
 
@@ -164,20 +168,24 @@ class SequentialDecoder(Decoder):
         self,
         gates: Tensor,  # (B, K, G·H) the word side of the first layer's gates
         W_feed: Tensor,  # (G·H, H or F)
-        layers: tuple[LayerState, ...],  # each (B, K, H)
-        feed: Tensor | None,  # (B, K, F) h̃_{t-1}
+        state: DecoderState,
         memory: SourceMemory,
         masks: Sequence[Tensor],  # (B, 1, H) for each upper layer, or none
     ) -> Step:
         """One step, in either order."""
         if self.query_before:
-            context, alpha = self.attend(layers[-1][0], memory)  # (B, K, H), (B, K, S)
-            s, layers = self._update(gates + linear(context, W_feed), layers, masks)  # (B, K, H)
-            return Step(s, context, alpha, layers, context)
-        assert feed is not None
-        s, layers = self._update(gates + linear(feed, W_feed), layers, masks)  # (B, K, H)
-        context, alpha = self.attend(s, memory)  # (B, K, H), (B, K, S)
-        return Step(s, context, alpha, layers, self.readout(s, None, context))
+            reading = self.attend(state.layers[-1][0], memory, state.focus)  # (B, K, H), (B, K, S)
+            s, layers = self._update(
+                gates + linear(reading.context, W_feed), state.layers, masks
+            )  # (B, K, H)
+            feed = reading.context
+        else:
+            assert state.feed is not None
+            s, layers = self._update(gates + linear(state.feed, W_feed), state.layers, masks)  # (B, K, H)
+            reading = self.attend(s, memory, state.focus)  # (B, K, H), (B, K, S)
+            feed = self.readout(s, None, reading.context)  # (B, K, F)
+        after = DecoderState(layers, None if self.query_before else feed, state.focus.after(reading.alpha))
+        return Step(s, reading, feed, after)
 
     def _update(
         self, gates: Tensor, layers: tuple[LayerState, ...], masks: Sequence[Tensor]
@@ -199,10 +207,6 @@ class SequentialDecoder(Decoder):
 
     def _dropout_masks(self, gates: Tensor) -> list[Tensor]:
         """(B, T or 1, H) for each upper layer; empty if nothing is dropped."""
-        like = gates[..., : self.layers[0].fused.hidden_size]  # (B, T, H)
+        like = gates[..., : self.layers[0].hidden_size]  # (B, T, H)
         masks = [self.dropout.mask(like) for _ in self.layers[1:]]
         return [mask for mask in masks if mask is not None]
-
-    def _nothing_fed(self, memory: SourceMemory, beam: int) -> Tensor:
-        assert memory.values is not None
-        return memory.values.new_zeros(len(memory.values), beam, self.feed_size)  # (B, K, F)

@@ -22,10 +22,10 @@ from nmt_cli.corpus.duplicates import Fingerprints
 from nmt_cli.corpus.normalization import Normalization, read_replacements, write_replacements
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.output import new_directory, new_file
+from nmt_cli.parallel import ordered_map
 from nmt_cli.preprocess.card import DataCard, write_card
 from nmt_cli.preprocess.encoding import Encoder
 from nmt_cli.preprocess.heldout import HeldOutSet, read_heldout
-from nmt_cli.preprocess.parallel import ordered_map
 from nmt_cli.preprocess.request import Progress, Reporter, Request
 from nmt_cli.preprocess.statistics import SplitStatistics
 from nmt_cli.preprocess.tally import Tally

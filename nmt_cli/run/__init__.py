@@ -6,6 +6,7 @@ weights       the tensors of a model as safetensors, tied ones once
 directory     layout, creation, opening, publishing a model
 checkpoint    what resume needs, made visible by one rename
 metrics_log   metrics.jsonl
+scores_log    scores.jsonl
 model_card    README.md
 average       the mean of several models
 """

@@ -46,6 +46,7 @@ def average(
         (folder / MODEL).write_bytes(content)
         (folder / "README.md").write_text(
             f"# Translation from {first.facts.source_lang} to {first.facts.target_lang}\n\n"
+            "Translate with: `nmt translate DIRECTORY < text`, where DIRECTORY is this one.\n\n"
             "The mean of the weights of:\n\n" + "".join(f"- {name}\n" for name in names),
             "utf-8",
         )

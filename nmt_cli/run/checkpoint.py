@@ -19,7 +19,8 @@ from typing import Any
 
 from torch import Tensor
 
-from nmt_cli.errors import OutputError, StoreError
+from nmt_cli.errors import StoreError
+from nmt_cli.output import cannot_write
 from nmt_cli.run.durable import FileFacts, read_tensors, remove_partial, write_json, write_tensors
 
 FORMAT = 1
@@ -76,20 +77,8 @@ class Checkpoints:
                 "files": {**kept, **files},
             }
             write_json(self.folder / CURRENT, content)
-        except (OutputError, OSError) as error:
-            message = (
-                error.message
-                if isinstance(error, OutputError)
-                else f"cannot write {self.folder}: {error.strerror}"
-            )
-            if previous is None:
-                raise OutputError(
-                    message, hint=error.hint if isinstance(error, OutputError) else self._hint
-                ) from error
-            raise OutputError(
-                f"{message}; the checkpoint of update {previous['update']} is intact",
-                hint=f"mend the cause (free some space?), then `nmt train --resume {self.folder}`",
-            ) from error
+        except OSError as error:
+            raise cannot_write(self.folder, error) from error
         self.remove_unused()
 
     def load(self) -> Checkpoint:

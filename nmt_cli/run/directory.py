@@ -179,6 +179,12 @@ class RunDirectory:
         manifest.write_manifest(self.path, KIND, sorted({*names, name}))
         synchronize_folder(self.path)
 
+    @property
+    def model_sha256(self) -> str | None:
+        """What tells the model to use from any other; None if there is none yet."""
+        facts = self._listed_facts(MODEL)
+        return facts["sha256"] if facts is not None else None
+
     def lock(self) -> Lock:
         """Take the run for this process."""
         return Lock(self.path)

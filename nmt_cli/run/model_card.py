@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from nmt_cli import __version__
 from nmt_cli.config import PRESETS
 from nmt_cli.run.directory import RunDirectory
+from nmt_cli.run.durable import write_text
+from nmt_cli.run.scores_log import ScoresLog
+
+NAME = "README.md"
+_TEST_SCORES = "## Scores on test sets"
 
 
 def model_card(run: RunDirectory, *, parameters: int, best: Mapping[str, Any] | None) -> str:
@@ -30,11 +35,14 @@ def model_card(run: RunDirectory, *, parameters: int, best: Mapping[str, Any] | 
         f"- Data: `{Path(facts.data).name}` (manifest SHA-256 {facts.data_sha256[:12]}…)",
         f"- Settings other than the defaults: {', '.join(changed) or 'none'}; all are in `config.json`",
         f"- Made by nmt {__version__}",
+        "- Translate with: `nmt translate DIRECTORY < text`, where DIRECTORY is this one",
         "",
         "## Scores on the validation set",
         "",
         *_scores(best),
     ]
+    if tested := _of_model(run.path, run.model_sha256):
+        lines += ["", *_test_scores(tested)]
     return "\n".join(lines) + "\n"
 
 
@@ -48,7 +56,54 @@ def _scores(best: Mapping[str, Any] | None) -> list[str]:
         "",
         "| score | value | signature |",
         "| --- | ---: | --- |",
-        f"| BLEU | {best['bleu']:.1f} | `{best['bleu_signature']}` |",
-        f"| chrF2 | {best['chrf']:.1f} | `{best['chrf_signature']}` |",
+        f"| BLEU | {best['bleu']:.1f} | `{_cell(best['bleu_signature'])}` |",
+        f"| chrF2 | {best['chrf']:.1f} | `{_cell(best['chrf_signature'])}` |",
         f"| perplexity | {best['perplexity']:.2f} | a subword token, teacher forcing |",
     ]
+
+
+def update_scores(folder: Path, *, model_sha256: str) -> None:
+    """Show in the card what scores.jsonl has of the model; the rest of the card stays."""
+    path = folder / NAME
+    card = path.read_text("utf-8") if path.exists() else ""
+    before = card.partition(_TEST_SCORES)[0].rstrip("\n")
+    section = _test_scores(_of_model(folder, model_sha256))
+    write_text(path, "\n".join([before, "", *section] if before else section) + "\n")
+
+
+def _of_model(folder: Path, model_sha256: str | None) -> list[dict[str, Any]]:
+    """Scores of other models, such as that of an earlier validation, say nothing about this one."""
+    return [record for record in ScoresLog(folder).read() if record.get("model_sha256") == model_sha256]
+
+
+def _test_scores(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The last score of each signature on each test set with each search."""
+    rows: dict[tuple[str, str, str], str] = {}
+    for record in records:
+        test_set = f"{record['test_set']} ({record['sentences']:,} sentences, SHA-256 {_short(record)})"
+        beam = record["search"].get("beam_size")
+        for score in record["scores"]:
+            interval = f" ± {score['interval']:.1f}" if score["interval"] is not None else ""
+            key = (record["references"][0]["sha256"], score["signature"], str(record["search"]))
+            rows.pop(key, None)
+            rows[key] = (
+                f"| {_cell(test_set)} | {score['metric']} | {score['score']:.1f}{interval} | {beam} "
+                f"| `{_cell(score['signature'])}` | {record['date'][:10]} |"
+            )
+    return [
+        _TEST_SCORES,
+        "",
+        "By `nmt evaluate`; `scores.jsonl` has all settings.",
+        "",
+        "| test set | score | value | beam | signature | date |",
+        "| --- | --- | ---: | ---: | --- | --- |",
+        *rows.values(),
+    ]
+
+
+def _short(record: Mapping[str, Any]) -> str:
+    return f"{record['references'][0]['sha256'][:12]}…"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

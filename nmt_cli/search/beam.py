@@ -17,7 +17,7 @@ from torch import Tensor
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.errors import ConfigError, NmtError
 from nmt_cli.model.protocol import MemoryT, State, StateT
-from nmt_cli.search.candidates import Candidates, best_candidates, force, split
+from nmt_cli.search.candidates import Candidates, Split, best_candidates, force, split
 from nmt_cli.search.constraints import Constraints, build_constraints
 from nmt_cli.search.hypotheses import Hypothesis, Trace, TraceStep
 from nmt_cli.search.penalties import LengthNormalization, coverage_penalty, source_mask
@@ -29,6 +29,8 @@ from nmt_cli.tokens import BOS
 
 # Finished sentences leave the batch when no more than this share is open (never: 1.3–1.5 × the time at beam 5).
 _LEAVE = 0.9
+# The last bits of a product on a CPU depend on its number of rows while there are fewer than this.
+ROWS = 16
 _LOOK_EVERY = 8  # steps between two looks at what is finished, where a look makes the device wait
 
 
@@ -92,6 +94,7 @@ def search(
     banned: Sequence[int] = (),
     prefix: Sequence[Sequence[int]] | None = None,
     numbers: Sequence[int] | None = None,
+    real: int | None = None,
     scores: bool = True,
     attention: bool = False,
     alignment: bool = False,
@@ -104,6 +107,7 @@ def search(
     prefix           for each sentence the ids that its translation begins with, part of the result
     numbers          of the sentences in the whole input (default: 0, 1, …): with `search.seed` they decide what
                      is sampled
+    real             only the first so many sentences are wanted (default: all); others fill the batch
     scores           without them greedy search needs no softmax
     attention        give back the attention rows, if the model has any
     alignment        give back only the position where each row is highest
@@ -111,12 +115,14 @@ def search(
 
     There are fewer than n_best where fewer were found: `search.stopping = first` does not wait for them. The
     same sentence gets the same result in any batch, as far as the model gives it the same logits: nothing
-    here looks at two sentences. (The last bits of a model's logits can depend on the shape of the batch.)
+    here looks at two sentences. On a CPU the last bits of a model's logits depend on the shape of the batch while
+    it is small. Whoever wants the same bits gives at least `ROWS` sentences, with fillers after the `real` ones;
+    search keeps products at so many rows.
     """
     B, device, width = len(source_lengths), scorer.device, config.width
     if B == 0:
         return []
-    batch = _start(config, source_lengths, device, banned=banned, prefix=prefix, numbers=numbers)
+    batch = _start(config, source_lengths, device, banned=banned, prefix=prefix, numbers=numbers, real=real)
     # Before the first step all hypotheses of a sentence are the same: one is enough, unless they are drawn.
     open_ = _first_open(config, B, width if config.sampling else 1, device)
     state = scorer.start(memory, open_.tokens.shape[1])
@@ -131,44 +137,72 @@ def search(
             torch.log_softmax(log_p, dim=-1, out=log_p)  # in place: 2/3 of the time
         open_ = _cover(open_, alpha, config)
         candidates = _choose(log_p, open_, batch, config, t, count)  # (B, C)
-        ended, order, live = parts = split(candidates, width)  # (B, E), (B, K'), (B, K')
+        parts = split(candidates, width)  # (B, E), (B, K'), (B, K')
         ranked = _rank(candidates, open_, batch, config, t + 1)  # (B, C)
-        E = ended.shape[1]
-        ended_scores = ranked[:, :E].masked_fill(~ended | batch.done[:, None], -torch.inf)  # (B, E)
+        ended = ranked[:, : parts.ended.shape[1]].masked_fill(~parts.ended | batch.done[:, None], -torch.inf)
         trace.steps.append(
-            TraceStep(
-                sentences=batch.sentences,
-                rows=batch.rows,
-                tokens=live.tokens,
-                parents=live.parents,
-                log_p=live.log_p,
-                ended=ended_scores,
-                ended_parents=candidates.parents[:, :E],
-                ended_log_p=candidates.log_p[:, :E],
-                attention=alpha if attention else None,
-                alignment=alpha.argmax(dim=-1) if alignment and alpha is not None else None,
-            )
+            _trace_step(batch, candidates, parts, ended, alpha, attention=attention, alignment=alignment)
         )
         if tree is not None:
             tree.add(batch.sentences.masked_fill(batch.done, -1), candidates, parts)
-
-        standing = Standing(t + 1, ended_scores, live.scores, ranked, order, batch.constraints.limits)
-        stopping, stop = batch.stopping.after(standing)
-        nothing_open = ~(live.scores > -torch.inf).any(dim=1)  # (B,) true also for what is not a number
-        done = batch.done | stop | nothing_open
-        batch = replace(batch, stopping=stopping, done=done)
+        live = parts.live
+        batch = _stop(
+            batch, Standing(t + 1, ended, live.scores, ranked, parts.order, batch.constraints.limits)
+        )
         if device.type == "cpu" or t % _LOOK_EVERY == _LOOK_EVERY - 1:
-            remaining = int((~done).sum())
+            remaining = int((~batch.done).sum())
             if remaining == 0:
                 break
-            if remaining <= _LEAVE * len(done):
-                rows = (~done).nonzero()[:, 0]  # (B',)
+            rows = _staying(batch.done, remaining, width)
+            if rows is not None:
                 batch, open_, live = batch.select(rows), open_.select(rows), live.select(rows)
                 memory, state = memory.select(rows), state.select(rows)
         if width > 1 and not config.sampling:  # else each hypothesis continues itself
             state = state.reorder(live.parents)
         open_ = open_.continued(live)
-    return _found(trace, config, source_lengths)
+    return _found(trace, config, source_lengths, B if real is None else real)
+
+
+def _trace_step(
+    batch: _Batch,
+    candidates: Candidates,
+    parts: Split,
+    ended: Tensor,
+    alpha: Tensor | None,
+    *,
+    attention: bool,
+    alignment: bool,
+) -> TraceStep:
+    """What this step leaves behind: ended (B', E) are scores, alpha (B', K, S)."""
+    E = ended.shape[1]
+    return TraceStep(
+        sentences=batch.sentences,
+        rows=batch.rows,
+        tokens=parts.live.tokens,
+        parents=parts.live.parents,
+        log_p=parts.live.log_p,
+        ended=ended,
+        ended_parents=candidates.parents[:, :E],
+        ended_log_p=candidates.log_p[:, :E],
+        attention=alpha if attention else None,
+        alignment=alpha.argmax(dim=-1) if alignment and alpha is not None else None,
+    )
+
+
+def _stop(batch: _Batch, standing: Standing) -> _Batch:
+    """The batch after a step, with those sentences done that need no further one."""
+    stopping, stop = batch.stopping.after(standing)
+    nothing_open = ~(standing.open_log_p > -torch.inf).any(dim=1)  # (B,) true also for what is not a number
+    return replace(batch, stopping=stopping, done=batch.done | stop | nothing_open)
+
+
+def _staying(done: Tensor, remaining: int, width: int) -> Tensor | None:
+    """The rows (B',) to go on with, or None if all stay: the open ones, on a CPU with enough others."""
+    fewest = -(-ROWS // width) if done.device.type == "cpu" else 0
+    staying = max(remaining, min(fewest, len(done)))
+    if staying > _LEAVE * len(done):
+        return None
+    return done.byte().argsort(stable=True)[:staying].sort().values
 
 
 def _start(
@@ -179,6 +213,7 @@ def _start(
     banned: Sequence[int],
     prefix: Sequence[Sequence[int]] | None,
     numbers: Sequence[int] | None,
+    real: int | None,
 ) -> _Batch:
     B = len(source_lengths)
     seeds = None
@@ -188,7 +223,7 @@ def _start(
     return _Batch(
         sentences=torch.arange(B, device=device),
         rows=torch.arange(B, device=device),
-        done=torch.zeros(B, dtype=torch.bool, device=device),
+        done=torch.arange(B, device=device) >= (B if real is None else real),
         constraints=build_constraints(config, source_lengths, banned=banned, prefix=prefix, device=device),
         stopping=build_stopping(config, B, device),
         mask=source_mask(source_lengths, device) if config.coverage_penalty else None,
@@ -252,8 +287,8 @@ def _rank(candidates: Candidates, open_: _Open, batch: _Batch, config: SearchCon
     return ranked + penalty.gather(1, candidates.parents)
 
 
-def _found(trace: Trace, config: SearchConfig, source_lengths: Tensor) -> list[list[Hypothesis]]:
-    hypotheses = trace.hypotheses(config.n_best, source_lengths)
+def _found(trace: Trace, config: SearchConfig, source_lengths: Tensor, real: int) -> list[list[Hypothesis]]:
+    hypotheses = trace.hypotheses(config.n_best, source_lengths)[:real]
     nothing = sum(not found for found in hypotheses)
     if nothing:
         raise NmtError(

@@ -61,6 +61,15 @@ def exclude_repetitions(log_p: Tensor, sequences: Tensor, n: int) -> None:
     log_p.scatter_reduce_(2, windows[..., -1], ceiling, "amin")
 
 
+def length_limits(config: SearchConfig, source_lengths: Tensor) -> Tensor:
+    """How long a translation may become, <eos> left out: (B,) for sources with `source_lengths` (B,)."""
+    limits = torch.full_like(source_lengths, config.max_length)
+    if config.max_length_ratio is not None:
+        allowed = (source_lengths * config.max_length_ratio).long() + config.max_length_constant
+        limits = torch.minimum(limits, allowed)
+    return limits.clamp(min=config.min_length)
+
+
 def build_constraints(
     config: SearchConfig,
     source_lengths: Tensor,
@@ -70,11 +79,7 @@ def build_constraints(
     device: torch.device,
 ) -> Constraints:
     """For each sentence limit = max(min_length, |prefix|, min(max_length, ratio · |source| + constant))."""
-    limits = torch.full_like(source_lengths, config.max_length)  # (B,)
-    if config.max_length_ratio is not None:
-        allowed = (source_lengths * config.max_length_ratio).long() + config.max_length_constant
-        limits = torch.minimum(limits, allowed)
-    limits = limits.clamp(min=config.min_length)
+    limits = length_limits(config, source_lengths)  # (B,)
     forced = None
     if prefix is not None and any(prefix):
         assert len(prefix) == len(source_lengths)

@@ -15,12 +15,13 @@ from nmt_cli.batch import Batch, collate
 from nmt_cli.batches import Portion
 from nmt_cli.config import TrainConfig
 from nmt_cli.errors import TrainingError
-from nmt_cli.model import Seq2Seq
+from nmt_cli.model import OwnWords, Seq2Seq
 from nmt_cli.run.weights import load_weights, weights_of
 from nmt_cli.trainer.averaging import MovingAverage
 from nmt_cli.trainer.distributed import Group
 from nmt_cli.trainer.optimization import Optimization
 from nmt_cli.trainer.precision import Precision
+from nmt_cli.trainer.sampling_schedule import own_word_probability
 
 
 class Learner:
@@ -58,29 +59,34 @@ class Learner:
     def update(self, update: int, portions: Sequence[Portion], rate: float) -> None:
         """Change the weights by the gradient of the mean loss of all tokens of `portions`, whoever has them.
 
-        Chance (dropout) depends on the seed, the update and the process only: no generator has to be saved.
+        Chance (dropout, sampling) depends on the seed, the update and the process only: no generator has to be saved.
         """
         torch.manual_seed(_seed(self._config.seed, update, self._group.rank))
         tokens = sum(portion.tokens for portion in portions)
-        with self._explained():
+        own_words = OwnWords(own_word_probability(self._config, update), self._config.sampled_word)
+        with self.explained():
             for portion in portions:
                 last = portion is portions[-1]
                 with nullcontext() if last or self._group.world == 1 else self._forward.no_sync():
-                    self._accumulate(portion.batch, tokens)
+                    self._accumulate(portion.batch, tokens, own_words)
             self.optimization.step(rate)
             if self._average:
                 self._average.update(update)
 
-    def _accumulate(self, batch: Batch | None, tokens: int) -> None:
+    def _accumulate(self, batch: Batch | None, tokens: int, own_words: OwnWords) -> None:
         with self.precision.autocast():
             loss = self._forward(
-                (batch or self._nothing).to(self.device), label_smoothing=self._config.label_smoothing
+                (batch or self._nothing).to(self.device),
+                label_smoothing=self._config.label_smoothing,
+                own_words=own_words,
+                share=self._config.loss_share,
             )
         # Wrapped models average over processes; each token of the update is to count the same wherever it is.
         weight = self._group.world / tokens if batch is not None else 0.0
         self.optimization.scaled(loss.total * weight).backward()  # type: ignore[no-untyped-call]
         if batch is not None:
             self.sums += torch.stack([loss.total.detach(), loss.cross_entropy])
+            self.model.learn_baseline(loss)
 
     def gather_sums(self) -> Tensor:
         """The sums of all processes; they all take part. From then on the leading process has them."""
@@ -119,7 +125,7 @@ class Learner:
                 self.sums = state["sums"].to(self.sums)
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
         """Turn what torch says when memory runs out or another process is gone into what to do."""
         try:
             with self._group.talking():

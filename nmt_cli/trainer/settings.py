@@ -8,10 +8,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nmt_cli.config import Config, Resolved, setting_names
+from nmt_cli.config import Config, Resolved, corpus_defaults, setting_names
 from nmt_cli.errors import ConfigError
 from nmt_cli.store import DataDirectory
 
+DEFAULT = "default"
 # A run that is resumed with another of these would be another run.
 _FIXED = ("train.seed", "train.optimizer", "train.ema_decay", "train.metric")
 _FIXED_SECTIONS = ("data.", "vocabulary.", "model.")
@@ -31,9 +32,15 @@ class Changes:
 
 
 def with_data_settings(settings: Resolved, data: DataDirectory) -> Resolved:
-    """The settings of a run on `data`, which has decided the sections `data` and `vocabulary`."""
+    """The settings of a run on `data`, which has decided the sections `data` and `vocabulary`.
+
+    Other settings that nobody has chosen get the defaults of a corpus of this size.
+    """
     names = [name for name in setting_names() if name.startswith(("data.", "vocabulary."))]
-    return _inherit(settings, data.resolved, names, "data directory", f"{data.path} was made with")
+    inherited = _inherit(settings, data.resolved, names, "data directory", f"{data.path} was made with")
+    pairs = len(data.train)
+    scaled = {name: value for name, value in corpus_defaults(pairs).items() if not _explicit(inherited, name)}
+    return _replace(inherited, scaled, dict.fromkeys(scaled, f"{DEFAULT} for {pairs:,} pairs"))
 
 
 def with_model_settings(settings: Resolved, other: Resolved) -> Resolved:
@@ -82,7 +89,7 @@ def _inherit(
     ]
     if wrong:
         raise ConfigError("; ".join(wrong), hint="leave that out, or make new data with `nmt preprocess`")
-    origins = {name: origin if _explicit(other, name) else "default" for name in names}
+    origins = {name: origin if _explicit(other, name) else DEFAULT for name in names}
     return _replace(settings, {name: _value(other, name) for name in names}, origins)
 
 
@@ -102,7 +109,7 @@ def _replace(resolved: Resolved, values: Mapping[str, Any], provenance: Mapping[
 
 
 def _explicit(resolved: Resolved, name: str) -> bool:
-    return resolved.provenance[name] != "default"
+    return not resolved.provenance[name].startswith(DEFAULT)
 
 
 def _value(resolved: Resolved, name: str) -> Any:

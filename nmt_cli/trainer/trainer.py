@@ -8,7 +8,8 @@ from collections.abc import Generator, Iterator
 
 from nmt_cli.batches import Portion, TrainingBatches
 from nmt_cli.config import TrainConfig
-from nmt_cli.errors import TrainingError
+from nmt_cli.errors import OutputError, TrainingError
+from nmt_cli.output import cannot_write
 from nmt_cli.prefetch import prefetch
 from nmt_cli.run.durable import tensor_bytes
 from nmt_cli.run.lock import Lock
@@ -94,6 +95,8 @@ class Trainer:
         assert isinstance(stream, Generator)
         try:
             yield from self._loop(stream)
+        except (OutputError, OSError) as error:
+            raise self._cannot_write(error) from error
         finally:
             stream.close()
 
@@ -151,10 +154,18 @@ class Trainer:
     def _check_gradients(self) -> None:
         if int(self._learner.optimization.skipped_in_a_row) >= SKIPPED_LIMIT:
             raise TrainingError(
-                f"more than {SKIPPED_LIMIT} updates in a row had gradients that are not finite",
-                hint="set a smaller train.learning_rate, more train.warmup_updates or precision = fp32; "
+                f"{SKIPPED_LIMIT} or more updates in a row had gradients that are not finite",
+                hint="set a smaller train.learning_rate, more train.warmup_updates or train.precision = fp32; "
                 f"the checkpoint of update {self._saved} is intact",
             )
+
+    def _cannot_write(self, error: OutputError | OSError) -> OutputError:
+        folder = self._records.folder
+        message = (error if isinstance(error, OutputError) else cannot_write(folder, error)).message
+        return OutputError(
+            f"{message}; the checkpoint of update {self._saved} is intact",
+            hint=f"mend the cause (free some space?), then `nmt train --resume {folder}`",
+        )
 
     def _reason_to_end(self) -> str | None:
         progress, own = self._progress, _RUNNING
@@ -176,17 +187,18 @@ class Trainer:
         """Whatever of the two is due at this position."""
         progress, every = self._progress, self._config.save_every
         save = every > 0 and progress.update % every == 0
+        new_score = False
         if self._judge is None:
             save = save or progress.between_epochs
         elif self._judge.due():
-            with self._clock.elsewhere():
+            with self._clock.elsewhere(), self._learner.explained():
                 report = self._judge.validate(self._learner.model_to_use)
             if report is not None:
                 yield report
                 yield from self._warn_of_slow_validation()
-                self._saved = -1  # the score has to be saved, too
+                new_score = True
             save = True
-        if save and progress.update != self._saved:
+        if save and (new_score or progress.update != self._saved):
             yield self._save()
 
     def _warn_of_slow_validation(self) -> Iterator[Report]:
@@ -206,10 +218,10 @@ class Trainer:
         with self._clock.elsewhere():
             self._learner.gather_sums()
             self._records.checkpoint(progress, self._learner)
+            self._saved = progress.update
             if self._judge is None or progress.best_update == progress.update:
                 self._records.publish(tensor_bytes(self._learner.weights()))
             self._group.wait()  # the others read these files at the end
-        self._saved = progress.update
         return CheckpointReport(progress.update, time.monotonic() - start)
 
     def _end(self, reason: str) -> Iterator[Report]:
@@ -217,7 +229,8 @@ class Trainer:
         if progress.update != self._saved:
             yield self._save()
         if self._judge is not None and not interrupted and progress.update:
-            yield from self._judge.choose(self._learner.model_to_use)
+            with self._learner.explained():
+                yield from self._judge.choose(self._learner.model_to_use)
         self._records.end()
         best = progress.best[0][1][0] if progress.best else None
         yield EndReport(progress.update, progress.last_epoch, reason, interrupted, best, self._clock.total())

@@ -21,7 +21,7 @@ from nmt_cli.trainer.distributed import Group
 from nmt_cli.trainer.precision import Precision
 from nmt_cli.trainer.progress import Merit
 from nmt_cli.trainer.reports import Sample
-from nmt_cli.translator import Translation, Translator
+from nmt_cli.translator import Details, Translation, Translator
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
@@ -133,15 +133,15 @@ class Validator:
     def _samples(self, model: Seq2Seq) -> tuple[Sample, ...]:
         if not self._group.leads or not self._shown:
             return ()
-        translations = self._translator(model, attention=True).translate(
-            [self._texts[row] for row in self._shown]
+        translations = self._translator(model).translate(
+            [self._texts[row] for row in self._shown], details=Details(attention=True)
         )
         return tuple(
             _sample(self._texts[row], self._references[row], translation)
             for row, translation in zip(self._shown, translations, strict=True)
         )
 
-    def _translator(self, model: Seq2Seq, *, attention: bool = False) -> Translator:
+    def _translator(self, model: Seq2Seq) -> Translator:
         return Translator(
             model,
             self._run.vocabularies,
@@ -149,7 +149,6 @@ class Validator:
             normalization=self._run.normalization,
             device=self._device,
             batch_tokens=self._config.train.batch_tokens,
-            attention=attention,
             autocast=self._precision.autocast,
         )
 

@@ -68,6 +68,8 @@ def test_a_whole_update_stays_on_one_device(
     preset: ModelConfig, switches: dict[str, Any], build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     """On `meta`, where nothing has values: whatever would have to look at one fails."""
+    if preset.cell == "transformer":
+        switches = switches | {"initial_state": "copy"}
     dropped = preset.model_copy(
         update=switches | {"word_dropout": 0.1, "variational_dropout": bool(switches)}
     )
@@ -124,9 +126,14 @@ def check_half_precision(
                 torch.testing.assert_close(stepped[:, 1].float(), features[:, t].float(), rtol=0.1, atol=0.1)
     assert loss.total.dtype == torch.float32
     torch.testing.assert_close(loss.total.detach(), expected, rtol=0.03, atol=0.1)
-    assert all(p.grad is not None and bool(p.grad.isfinite().all()) for p in model.parameters())
+    gradients = [
+        p.grad for p in model.parameters()
+    ]  # outside of training hard attention has none for its scores
+    assert config.hard_attention or all(gradient is not None for gradient in gradients)
+    assert all(bool(gradient.isfinite().all()) for gradient in gradients if gradient is not None)
     if attention is not None:
         assert attention.dtype == torch.float32
+    if attention is not None and config.attention_span != "local-p":
         torch.testing.assert_close(attention.sum(dim=-1), torch.ones_like(attention[..., 0]))
 
 

@@ -151,7 +151,8 @@ def test_the_log_in_a_pipe_has_one_line_for_each_validation(nmt: Run, data: Path
     assert len(validations) == 2
     assert all(len(line) <= 80 for line in validations)
     assert lines[-2].endswith("train.max_updates = 6")
-    assert lines[-1] == f"wrote {tmp_path / 'run'}"
+    run = tmp_path / "run"
+    assert lines[-1] == f"wrote {run}; translate with: nmt translate {run}"
     verbose = nmt("train", data, "--out", tmp_path / "again", "--threads", 1, "-v", *options(*limits))
     assert "  reference    " in verbose.stderr
     assert (

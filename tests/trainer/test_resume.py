@@ -106,7 +106,7 @@ def test_a_run_ended_by_its_time_limit_goes_on_as_if_it_had_not(
     end = reports[-1]
     assert isinstance(end, EndReport)
     assert (end.reason, end.interrupted) == ("time limit", False)
-    assert 5 < end.update < 10
+    assert 0 < end.update < 10  # the next two validations have to fit in, and take what they take
     finals = [report for report in reports if isinstance(report, ValidationReport) and report.final]
     assert [report.update for report in finals] == [end.update] * 2  # the last weights, the mean of the best
     assert (out / "model.safetensors").exists()

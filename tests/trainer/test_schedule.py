@@ -43,7 +43,12 @@ def test_plateau_decays_after_each_wait_in_vain() -> None:
     assert plateau_decays(merits(3, 1, 2, 1, 2), 2) == 2
     assert plateau_decays(merits(3, 1, 4, 1), 2) == 0
     config = TrainConfig(
-        schedule="plateau", warmup_updates=0, decay_patience=1, decay_factor=0.5, final_rate=0.2
+        schedule="plateau",
+        learning_rate=1e-3,
+        warmup_updates=0,
+        decay_patience=1,
+        decay_factor=0.5,
+        final_rate=0.2,
     )
     rates = [rate(config, 50, scores=merits(*([1.0] * n))) for n in range(1, 6)]
     assert rates == pytest.approx([1e-3, 5e-4, 2.5e-4, 2e-4, 2e-4])
@@ -66,7 +71,7 @@ def test_patience_counts_validations_since_the_best() -> None:
     assert why(9, 3) == "train.max_epochs = 3"
     assert why(9, 2, 5, 4) is None
     assert why(9, 2, 5, 4, 4) == "no better bleu in 2 validations"
-    free = TrainConfig(patience=0, max_epochs=0, max_updates=0)
+    free = TrainConfig(schedule="constant", patience=0, max_epochs=0, max_updates=0)
     assert reason_to_end(free, update=10**6, epochs=10**3, scores=merits(*range(99, 0, -1))) is None
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from nmt_cli.model.attention import Additive, Concat, Dot, General, ProjectedDot, ScaledDot, Score
+from nmt_cli.model.scores import Additive, Concat, Dot, General, ProjectedDot, ScaledDot, Score
 
 
 class ScoreParts(NamedTuple):

@@ -1,18 +1,7 @@
-"""Scores of translations, from sacreBLEU. A score never travels without its signature."""
+"""BLEU and chrF of a list of translations, in one call."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import NamedTuple
-
-# Languages that are written without spaces: words are found by sacreBLEU, or each character counts as one.
-_TOKENIZERS = {
-    "zh": ("zh",),
-    "ja": ("ja-mecab", "char"),
-    "ko": ("ko-mecab", "13a"),
-    "th": ("char",),
-    "lo": ("char",),
-}
-_NEEDS = {"ja-mecab": "MeCab", "ko-mecab": "mecab_ko"}
 
 
 class Score(NamedTuple):
@@ -41,9 +30,3 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
     metric = CHRF()
     result = metric.corpus_score(list(hypotheses), [list(references)])
     return Score("chrF2", float(result.score), str(metric.get_signature()))
-
-
-def tokenizer_for(language: str) -> str:
-    """How BLEU splits text of this language into words: the first way that is installed."""
-    options = _TOKENIZERS.get(language.lower().partition("-")[0].partition("_")[0], ("13a",))
-    return next(option for option in options if option not in _NEEDS or find_spec(_NEEDS[option]))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from nmt_cli.errors import NmtError
-from nmt_cli.preprocess.parallel import ordered_map
+from nmt_cli.parallel import ordered_map
 
 
 def square(number: int) -> int:
@@ -72,7 +72,7 @@ def test_a_worker_that_dies_is_an_error_with_a_hint() -> None:
 
 SCRIPT = """
 import sys, time
-from nmt_cli.preprocess.parallel import ordered_map
+from nmt_cli.parallel import ordered_map
 for item, _ in ordered_map(time.sleep, [0.05] * 10_000, workers=2):
     print("under way", flush=True)
 """

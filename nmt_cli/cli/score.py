@@ -1,0 +1,154 @@
+"""`nmt score`: how probable a model finds given translations."""
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nmt_cli.cli.console import messages
+from nmt_cli.cli.line_notes import LineNotes
+from nmt_cli.cli.line_progress import LineProgress
+from nmt_cli.cli.options import OUTPUT, DeviceOption, QuietOption, ThreadsOption
+from nmt_cli.cli.translation_options import (
+    INPUT,
+    BatchTokensOption,
+    Int8Option,
+    JsonOption,
+    LinesOutOption,
+    RunsArgument,
+    StrictOption,
+    WindowOption,
+    check_formats,
+    check_runs,
+    load,
+    need_attention,
+)
+from nmt_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from nmt_cli.translator import Translation
+
+
+def score(
+    runs: RunsArgument,
+    source: Annotated[
+        Path,
+        typer.Option(
+            "--source", metavar="FILE", help="Source text, or - for standard input.", rich_help_panel=INPUT
+        ),
+    ],
+    target: Annotated[
+        Path,
+        typer.Option(
+            "--target", metavar="FILE", help="Its translation, line by line, or -.", rich_help_panel=INPUT
+        ),
+    ],
+    strict: StrictOption = False,
+    out: LinesOutOption = None,
+    tsv: Annotated[
+        bool,
+        typer.Option(
+            "--tsv", help="Write source, target, log P, perplexity and tokens.", rich_help_panel=OUTPUT
+        ),
+    ] = False,
+    json: JsonOption = False,
+    alignments: Annotated[
+        bool,
+        typer.Option(
+            "--alignments",
+            help="Write word alignments (Pharaoh) alone, or add them to --tsv or --json.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Add tokens and their log p to --json.", rich_help_panel=OUTPUT)
+    ] = False,
+    window: WindowOption = None,
+    batch_tokens: BatchTokensOption = None,
+    int8: Int8Option = False,
+    device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Score translations by forced decoding: log P(target | source) and perplexity of each line.
+
+    With --alignments, links from attention: [cyan]0-0 1-2[/] is source word 0 with target word 0, 1 with 2.
+    """
+    check_formats(tsv=tsv, json=json)
+    check_runs(runs, "nmt score RUN_DIR --source {path} --target FILE")
+    if tokens and not json:
+        raise UsageError("--tokens has a place in JSON only", hint="add --json")
+    if str(source) == str(target) == "-":
+        raise UsageError("only one side can come from standard input", hint="name a file for the other")
+
+    from nmt_cli.line_output import line_output
+    from nmt_cli.translator.lines import TextInput
+    from nmt_cli.translator.pairs import Pairs
+
+    notes = LineNotes()
+    sides = (
+        TextInput(path, strict=strict, undecodable=partial(notes.undecodable, file=str(path)))
+        for path in (source, target)
+    )
+    pairs = Pairs(*sides)
+
+    from nmt_cli.translator import Details
+    from nmt_cli.translator.stream import WINDOW, score_stream
+
+    translator = load(
+        runs, {}, device=device, threads=threads, batch_tokens=batch_tokens, int8=int8, quiet=quiet
+    )
+    need_attention(translator, alignments, "--alignments")
+    write_line = _line_format(tsv=tsv, json=json, alignments=alignments, tokens=tokens)
+    found = score_stream(
+        translator, pairs, window=window or WINDOW, details=Details(scores=True, alignment=alignments)
+    )
+    summary = Summary()
+    shown = sys.stderr.isatty() and not quiet
+    with line_output(out) as write, LineProgress(shown=shown) as bar, notes:
+        for part in found:
+            lines = enumerate(zip(part.sources, part.translations, strict=True), start=part.first + 1)
+            write(write_line(number, *line) for number, line in lines)
+            summary.add(part.translations)
+            bar.advance(len(part.sources))
+    if not quiet:
+        messages().print(summary.text())
+
+
+class Summary:
+    """Figures of the whole text."""
+
+    def __init__(self) -> None:
+        self._lines = self._tokens = 0
+        self._log_p = 0.0
+
+    def add(self, translations: "Sequence[Translation]") -> None:
+        """Count these lines."""
+        for translation in translations:
+            self._lines += 1
+            self._tokens += len(translation.target_pieces)
+            self._log_p += translation.log_probability or 0.0
+
+    def text(self) -> str:
+        """One line for a person."""
+        if not self._tokens:
+            return f"{self._lines:,} lines, no tokens"
+        perplexity = math.exp(min(-self._log_p / self._tokens, 700.0))
+        return (
+            f"{self._lines:,} lines, {self._tokens:,} tokens, log P {self._log_p:,.2f}, "
+            f"perplexity {perplexity:.4g} a token"
+        )
+
+
+def _line_format(
+    *, tsv: bool, json: bool, alignments: bool, tokens: bool
+) -> "Callable[[int, str, Translation], str]":
+    from nmt_cli.translator.formats import as_links, as_score, as_score_json, as_score_tsv
+
+    if json:
+        return partial(as_score_json, tokens=tokens)
+    return as_score_tsv if tsv else as_links if alignments else as_score

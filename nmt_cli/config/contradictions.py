@@ -1,0 +1,165 @@
+"""Settings of the section `model` that contradict each other: both are named, with what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nmt_cli.config.model import ModelConfig
+
+# What the layers of a Transformer leave no choice of.
+_TRANSFORMER: dict[str, Any] = {
+    "intra_attention": "none",
+    "bidirectional": "all",
+    "residual": True,
+    "layer_norm": True,
+    "initial_state": "copy",
+    "attention": "scaled_dot",
+    "attention_layer": "top",
+    "attention_span": "global",
+    "hard_attention": False,
+    "coverage": False,
+    "query": "after",
+    "input_feeding": False,
+    "readout": "state",
+}
+# What means nothing without another setting: (setting, the other one, its values that give a meaning).
+_DEPENDENT: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
+    ("attention_size", "attention", ("additive", "projected_dot")),
+    ("attention_positions", "attention", ("location",)),
+    ("attention_window", "attention_span", ("local-m", "local-p")),
+    ("entropy_weight", "hard_attention", (True,)),
+    ("coverage", "attention", ("additive", "concat")),
+    ("coverage_loss", "coverage", (True,)),
+    ("feedforward_size", "cell", ("transformer",)),
+    ("norm", "cell", ("transformer",)),
+)
+
+
+def contradictions(config: ModelConfig) -> Iterator[str]:
+    """All that there are."""
+    if config.cell == "transformer":
+        yield from _of_the_transformer(config)
+    else:
+        yield from _of_recurrence(config)
+    yield from _of_the_kind_of_attention(config)
+    yield from _of_sizes(config)
+    for name, other, values in _DEPENDENT:
+        if getattr(config, name) != _default(config, name) and getattr(config, other) not in values:
+            yield _contradiction(config, name, other, f"leave out model.{name}")
+
+
+def _of_the_transformer(config: ModelConfig) -> Iterator[str]:
+    for name, value in _TRANSFORMER.items():
+        if getattr(config, name) != value:
+            yield _contradiction(config, name, "cell", f"set model.{name} = {_shown(value)}")
+    if config.heads is None:
+        yield _contradiction(config, "heads", "cell", "set model.heads = 4")
+
+
+def _of_recurrence(config: ModelConfig) -> Iterator[str]:
+    yield from _of_attention(config)
+    yield from _of_the_readout(config)
+    if config.intra_attention != "none" and config.cell == "gru":
+        yield _contradiction(config, "intra_attention", "cell", "set model.cell = lstm or rnn")
+    if config.initial_state == "copy" and config.encoder_layers != config.decoder_layers:
+        yield (
+            f"model.initial_state = copy contradicts model.encoder_layers = {config.encoder_layers} with "
+            f"model.decoder_layers = {config.decoder_layers}; set model.initial_state = projection"
+        )
+    if config.residual and config.encoder_layers == config.decoder_layers == 1:
+        yield (
+            "model.residual = true contradicts model.encoder_layers = 1 with model.decoder_layers = 1; "
+            "set model.residual = false"
+        )
+
+
+def _of_attention(config: ModelConfig) -> Iterator[str]:
+    if config.attention == "none":
+        if config.input_feeding:
+            yield _contradiction(config, "input_feeding", "attention", "set model.input_feeding = false")
+        if config.query == "before":
+            yield _contradiction(
+                config, "query", "attention", "set model.query = after or choose an attention"
+            )
+        if config.attention_layer == "bottom":
+            yield _contradiction(config, "attention_layer", "attention", "set model.attention_layer = top")
+        if config.readout == "attentional" and not config.context_every_step:
+            yield _contradiction(config, "readout", "attention", "set model.readout = state")
+    if config.query == "before" and config.input_feeding:
+        yield _contradiction(config, "input_feeding", "query", "set model.input_feeding = false")
+    if config.attention_layer == "bottom":
+        if config.decoder_layers == 1:
+            yield _contradiction(
+                config, "attention_layer", "decoder_layers", "set model.decoder_layers = 2 or more"
+            )
+        if config.query == "before":
+            yield _contradiction(config, "attention_layer", "query", "set model.query = after")
+        if config.input_feeding:
+            yield _contradiction(
+                config, "attention_layer", "input_feeding", "set model.input_feeding = false"
+            )
+
+
+def _of_the_kind_of_attention(config: ModelConfig) -> Iterator[str]:
+    if config.attention == "none":
+        for name, nothing in (("heads", None), ("hard_attention", False), ("attention_span", "global")):
+            if getattr(config, name) != nothing:
+                yield _contradiction(config, name, "attention", f"leave out model.{name}")
+    elif config.context_every_step:
+        yield _contradiction(config, "context_every_step", "attention", "set model.attention = none")
+    if config.attention_span != "global" and config.attention_window is None:
+        yield _contradiction(config, "attention_span", "attention_window", "set model.attention_window = 10")
+    if config.hard_attention and config.attention_span == "local-p":
+        yield _contradiction(
+            config, "hard_attention", "attention_span", "set model.attention_span = local-m or global"
+        )
+    for name in ("hard_attention", "coverage"):
+        if getattr(config, name) and config.heads is not None and config.cell != "transformer":
+            yield _contradiction(config, "heads", name, "leave out model.heads")
+
+
+def _of_the_readout(config: ModelConfig) -> Iterator[str]:
+    if config.input_feeding and config.readout != "attentional":
+        yield _contradiction(config, "input_feeding", "readout", "set model.readout = attentional")
+    reads_nothing = config.attention != "none" and config.query == "after" and config.attention_layer == "top"
+    if config.readout == "state" and reads_nothing and not config.input_feeding:
+        yield _contradiction(
+            config, "readout", "query", "the context would be used nowhere; set model.readout = attentional"
+        )
+
+
+def _of_sizes(config: ModelConfig) -> Iterator[str]:
+    if config.readout == "state" and config.readout_size is not None:
+        yield _contradiction(config, "readout_size", "readout", "leave out model.readout_size")
+    if config.tied_embeddings in ("decoder", "all") and config.features_size != config.embedding_size:
+        size = "hidden_size" if config.readout == "state" else "readout_size"
+        yield _contradiction(config, "tied_embeddings", size, f"set model.{size} = {config.embedding_size}")
+    if config.bidirectional != "none" and config.hidden_size % 2:
+        yield _contradiction(config, "bidirectional", "hidden_size", "set an even model.hidden_size")
+    if config.heads is not None and config.hidden_size % config.heads:
+        whole = config.heads if config.heads % 2 == 0 else 2 * config.heads  # even, for two directions
+        nearest = whole * max(1, round(config.hidden_size / whole))
+        yield _contradiction(
+            config, "heads", "hidden_size", f"set model.hidden_size = {nearest}, or other model.heads"
+        )
+    if config.variational_dropout and not config.dropout and not config.input_dropout:
+        yield _contradiction(
+            config, "variational_dropout", "dropout", "set model.variational_dropout = false"
+        )
+
+
+def _contradiction(config: ModelConfig, first: str, second: str, advice: str) -> str:
+    one, other = (f"model.{name} = {_shown(getattr(config, name))}" for name in (first, second))
+    return f"{one} contradicts {other}; {advice}"
+
+
+def _default(config: ModelConfig, name: str) -> Any:
+    return type(config).model_fields[name].default
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "not set"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,142 @@
+"""The systems of an evaluation: files of hypotheses, and run directories that translate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nmt_cli.corpus.locate import COMPRESSIONS, check_readable
+from nmt_cli.errors import UsageError
+from nmt_cli.evaluation.request import Progress, Request
+from nmt_cli.evaluation.result import RunDetails
+from nmt_cli.evaluation.texts import STANDARD_INPUT, Text, language_of
+
+if TYPE_CHECKING:  # torch takes seconds to import, and files need none
+    from nmt_cli.run import RunDirectory
+    from nmt_cli.translator import Translator
+
+_PREFIXES = ("hyp.", "hyps.", "hypothesis.", "out.", "output.")
+
+
+@dataclass
+class System:
+    """One system; a run has hypotheses once it has translated."""
+
+    name: str
+    path: Path
+    run: RunDirectory | None = None
+    hypotheses: Sequence[str] | None = None
+    details: RunDetails | None = None
+    translator: Translator | None = None
+
+    def open(self) -> Text:
+        """Its hypotheses from the beginning."""
+        if self.hypotheses is not None:
+            return Text.of_lines(self.name, self.hypotheses)
+        return Text.open(self.path)
+
+
+def find_systems(paths: Sequence[Path]) -> list[System]:
+    """The systems that were named, each under a short name of its own."""
+    _refuse_twice(paths)
+    for path in paths:
+        if path != STANDARD_INPUT and not path.is_dir():
+            check_readable(path)
+    names = _short_names(paths)
+    return [
+        System(name, path, run=_open_run(path) if path.is_dir() and path != STANDARD_INPUT else None)
+        for name, path in zip(names, paths, strict=True)
+    ]
+
+
+def find_baseline(systems: Sequence[System], wanted: str | None) -> System:
+    """The system that is meant by `--baseline`; the first if nothing is."""
+    if wanted is None:
+        return systems[0]
+    found = [system for system in systems if wanted in (system.name, str(system.path))] or [
+        system for system in systems if Path(wanted).resolve() == system.path.resolve()
+    ]
+    if not found:
+        raise UsageError(
+            f"the baseline {wanted} is not one of the systems",
+            hint=f"name one of {', '.join(system.name for system in systems)}",
+        )
+    return found[0]
+
+
+def translate(
+    system: System, sources: Sequence[str], request: Request, report: Callable[[Progress], None]
+) -> None:
+    """Let a run translate, with its own search settings but for those asked for."""
+    assert system.run is not None
+    run = system.run
+    translator, model = _load(run, request)
+    system.translator = translator
+    began = time.monotonic()
+    stage, done = f"translating with {system.name}", 0
+    hypotheses = [""] * len(sources)
+    for rows, translations in translator.batches(sources):
+        for row, translation in zip(rows.tolist(), translations, strict=True):
+            hypotheses[row] = translation.text
+        done += len(rows)
+        report(Progress(stage, done, len(sources)))
+    system.hypotheses = hypotheses
+    system.details = RunDetails(
+        path=str(run.path),
+        model_sha256=model,
+        data_sha256=run.facts.data_sha256,
+        source_language=run.facts.source_lang,
+        target_language=run.facts.target_lang,
+        search=translator.config.model_dump(mode="json"),
+        seconds=round(time.monotonic() - began, 2),
+    )
+
+
+def _load(run: RunDirectory, request: Request) -> tuple[Translator, str]:
+    """The model of a run, ready to translate as it is asked for, and its hash."""
+    from nmt_cli.translator import Translator
+
+    while True:
+        model = run.model_sha256
+        translator = Translator.load(run.path, device=request.device, search=request.search)
+        if model is not None and run.model_sha256 == model:  # training may publish a better one at any moment
+            return translator, model
+
+
+def _open_run(path: Path) -> RunDirectory:
+    from nmt_cli.run import RunDirectory
+
+    return RunDirectory.open(path)
+
+
+def _refuse_twice(paths: Sequence[Path]) -> None:
+    seen: set[Path] = set()
+    for path in paths:
+        resolved = path if path == STANDARD_INPUT else path.resolve()
+        if resolved in seen:
+            raise UsageError(f"{path} is named twice", hint="name every system once")
+        seen.add(resolved)
+
+
+def _short_names(paths: Sequence[Path]) -> list[str]:
+    """What tells the files apart, without folders and endings that all have."""
+    names = [_stem(path) for path in paths]
+    for prefix in _PREFIXES if len(names) > 1 else ():
+        if all(name.startswith(prefix) and len(name) > len(prefix) for name in names):
+            names = [name.removeprefix(prefix) for name in names]
+    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+
+
+def _stem(path: Path) -> str:
+    if path == STANDARD_INPUT:
+        return "standard input"
+    if path.is_dir():
+        return path.resolve().name
+    name = path.name
+    for suffix in COMPRESSIONS:
+        name = name.removesuffix(suffix)
+    language = language_of(Path(name))
+    return name.removesuffix(f".{language}") if language else name

@@ -1,0 +1,99 @@
+"""How much of a score, or of a difference of scores, is chance: bootstrap and approximate randomization.
+
+The same draws and the same figures as sacreBLEU with the same seed, without its array of samples × sentences ×
+counts: a resample is the sum of the counts of its sentences, so a block of resamples is one matrix product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmt_cli.metrics.corpus_metric import CorpusMetric, Statistics
+
+SEED = 12345  # sacreBLEU's
+BOOTSTRAP_SAMPLES = 1000
+RANDOMIZATION_TRIALS = 10000
+_BLOCK_CELLS = 1 << 22  # of one block of resamples × sentences
+_ROUND = 32  # NumPy draws booleans 32 at a time and forgets the rest: blocks of 32 rows draw as one call does
+
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """95 % of the resampled scores lie between `low` and `high`."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        """The number after ±."""
+        return 0.5 * (self.high - self.low)
+
+
+def interval(scores: Scores) -> Interval:
+    """The 95 % interval of resampled scores: a fortieth is cut off at each end."""
+    ordered = np.sort(scores)
+    cut = len(ordered) // 40
+    return Interval(float(ordered.mean()), float(ordered[cut]), float(ordered[len(ordered) - cut - 1]))
+
+
+def bootstrap(
+    metric: CorpusMetric, systems: Mapping[str, Statistics], *, samples: int, seed: int
+) -> dict[str, Scores]:
+    """Scores of every system on the same `samples` resamples of the sentences (Koehn 2004)."""
+    sentences = len(next(iter(systems.values())))
+    totals: dict[str, list[NDArray[np.float64]]] = {name: [] for name in systems}
+    for chosen in _resamples(sentences, samples, seed):
+        for name, statistics in systems.items():
+            totals[name].append(chosen @ statistics)
+    # float32 is what sacreBLEU computes these scores in; counts below 2²⁴ are exact in it.
+    return {name: metric.scores(np.concatenate(rows).astype(np.float32)) for name, rows in totals.items()}
+
+
+def bootstrap_p_value(baseline: Scores, system: Scores, difference: float) -> float:
+    """How often a difference as large as the real one arises by chance, from paired bootstrap scores."""
+    differences = np.abs(system - baseline)
+    return _p_value(differences - differences.mean(), difference)
+
+
+def randomization_p_value(
+    metric: CorpusMetric, baseline: Statistics, system: Statistics, *, trials: int, seed: int
+) -> float:
+    """How often swapping the outputs of two systems at random gives a difference as large (Riezler, Maxwell 2005)."""
+    everything = baseline.sum(axis=0) + system.sum(axis=0)
+    difference = abs(metric.score(baseline.sum(axis=0)) - metric.score(system.sum(axis=0)))
+    found = []
+    for chosen in _choices(len(baseline), trials, seed):
+        one = chosen @ baseline + (1.0 - chosen) @ system
+        found.append(np.abs(metric.scores(one) - metric.scores(everything - one)))
+    return _p_value(np.concatenate(found), difference)
+
+
+def _p_value(chance: Scores, difference: float) -> float:
+    return float((np.sum(chance > difference) + 1) / (len(chance) + 1))
+
+
+def _resamples(sentences: int, samples: int, seed: int) -> Iterator[NDArray[np.float64]]:
+    """How often each sentence is in each resample, (block, sentences)."""
+    generator = np.random.default_rng(seed)
+    block = max(1, _BLOCK_CELLS // max(sentences, 1))
+    for start in range(0, samples, block):
+        rows = min(block, samples - start)
+        drawn = generator.choice(sentences, size=(rows, sentences), replace=True)
+        yield np.stack([np.bincount(row, minlength=sentences) for row in drawn]).astype(np.float64)
+
+
+def _choices(sentences: int, trials: int, seed: int) -> Iterator[NDArray[np.float64]]:
+    """1 where a sentence is that of the baseline, 0 where it is that of the system, (block, sentences)."""
+    generator = np.random.default_rng(seed)
+    block = max(1, _BLOCK_CELLS // max(sentences, 1) // _ROUND) * _ROUND
+    for start in range(0, trials, block):
+        rows = min(block, trials - start)
+        yield generator.integers(2, size=(rows, sentences), dtype=bool).astype(np.float64)

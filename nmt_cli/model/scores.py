@@ -1,0 +1,163 @@
+"""Score functions: how well a position of the source suits a query.
+
+A query is anything that looks at the source: Q is the T steps of teacher forcing, the K hypotheses of a beam,
+or 1. A new score function is one class here and one line in `SCORES`.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear, pad
+
+from nmt_cli.model.kernels.additive import additive_score
+
+
+class Sizes(NamedTuple):
+    """What a score function has to know of the model."""
+
+    hidden: int  # H, of queries and of what they look at
+    attention: int  # A, in which some compare the two
+    positions: int  # how many of the source `location` can see
+
+
+class Score(nn.Module):
+    """e_qs, how well position s of the source suits query q."""
+
+    def keys(self, states: Tensor) -> Tensor:
+        """What of h_s (B, S, H) does not depend on the query: (B, S, A); computed once for a sentence."""
+        return states
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        """Query (B, Q, H), keys (B, S, A) → e (B, Q, S)."""
+        raise NotImplementedError
+
+
+class Dot(Score):
+    """e_s = q · h_s   (Luong et al. 2015, section 3.1)"""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        """e_s = q · K_s"""
+        return query @ keys.transpose(1, 2)  # (B, Q, S)
+
+
+class ScaledDot(Dot):
+    """e_s = q · h_s / √H   (Vaswani et al. 2017, section 3.2.1)"""
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        """e_s = q · K_s / √H"""
+        return super().forward(query, keys) / math.sqrt(keys.shape[-1])  # (B, Q, S)
+
+
+class General(Dot):
+    """e_s = q · W h_s   (Luong et al. 2015, section 3.1)"""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__(sizes)
+        self.W = nn.Linear(sizes.hidden, sizes.hidden, bias=False)
+
+    def keys(self, states: Tensor) -> Tensor:
+        """W h_s"""
+        keys: Tensor = self.W(states)  # (B, S, H)
+        return keys
+
+
+class ProjectedDot(Dot):
+    """e_s = f(q) · g(h_s), with f and g linear into the size A"""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__(sizes)
+        self.f = nn.Linear(sizes.hidden, sizes.attention)
+        self.g = nn.Linear(sizes.hidden, sizes.attention)
+
+    def keys(self, states: Tensor) -> Tensor:
+        """g(h_s)"""
+        keys: Tensor = self.g(states)  # (B, S, A)
+        return keys
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        """e_s = f(q) · K_s"""
+        return super().forward(self.f(query), keys)  # (B, Q, S)
+
+
+class Additive(Score):
+    """e_s = v · tanh(W q + U h_s)   (Bahdanau et al. 2015, A.1.2)"""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        self.W = nn.Linear(sizes.hidden, sizes.attention, bias=False)
+        self.U = nn.Linear(sizes.hidden, sizes.attention, bias=False)
+        self.v = nn.Linear(sizes.attention, 1, bias=False)
+
+    def keys(self, states: Tensor) -> Tensor:
+        """U h_s"""
+        keys: Tensor = self.U(states)  # (B, S, A)
+        return keys
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        """e_s = v · tanh(W q + K_s)"""
+        return additive_score(self.W(query), keys, self.v.weight[0])  # (B, Q, S)
+
+
+class Concat(Additive):
+    """e_s = v · tanh(W [q; h_s])   (Luong et al. 2015, section 3.1): `additive` with W = [W U] and A = H"""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__(sizes._replace(attention=sizes.hidden))
+
+
+class Location(Score):
+    """e = W q, whatever stands there   (Luong et al. 2015, equation 8)
+
+    Row s of W scores position s, so there are only so many: later ones get the lowest score of all.
+    """
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        self.W = nn.Linear(sizes.hidden, sizes.positions, bias=False)
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        """e_s = W_s · q; of the keys (B, S, A) only their number matters."""
+        S = keys.shape[1]
+        e = linear(query, self.W.weight[:S])  # (B, Q, S), or fewer
+        return pad(e, (0, S - e.shape[-1]), value=torch.finfo(e.dtype).min)  # (B, Q, S)
+
+
+SCORES: dict[str, Callable[[Sizes], Score]] = {
+    "additive": Additive,
+    "dot": Dot,
+    "scaled_dot": ScaledDot,
+    "general": General,
+    "concat": Concat,
+    "projected_dot": ProjectedDot,
+    "location": Location,
+}
+
+
+class Covering(Score):
+    """e_s = v · tanh(W q + U h_s + w β_s), β_s = Σ_{t'<t} α_{t's} the attention that h_s has had so far
+
+    (Tu et al. 2016, section 3.1, linguistic coverage without fertility; See et al. 2017, equation 11)
+    """
+
+    def __init__(self, additive: Additive) -> None:
+        super().__init__()
+        self.additive = additive
+        self.w = nn.Linear(1, additive.v.in_features, bias=False)
+
+    def keys(self, states: Tensor) -> Tensor:
+        """U h_s"""
+        return self.additive.keys(states)  # (B, S, A)
+
+    def forward(self, query: Tensor, keys: Tensor, coverage: Tensor | None = None) -> Tensor:
+        """Query (B, Q, H), keys (B, S, A), coverage β (B, Q, S) → e (B, Q, S)."""
+        assert coverage is not None
+        q = self.additive.W(query)[:, :, None]  # (B, Q, 1, A)
+        h = torch.tanh(q + keys[:, None] + self.w(coverage.to(q.dtype)[..., None]))  # (B, Q, S, A)
+        e: Tensor = self.additive.v(h)[..., 0]  # (B, Q, S)
+        return e

@@ -1,0 +1,259 @@
+"""The `nmt` commands of a recipe. What is shown is what is run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nmt_cli.config import resolve
+from nmt_cli.errors import UsageError
+from nmt_cli.output import MANIFEST
+from nmt_cli.recipe.catalog import Found
+from nmt_cli.recipe.definition import assignments
+from nmt_cli.recipe.fetch import fetched
+from nmt_cli.recipe.progress import StepLog
+from nmt_cli.recipe.sources import SETS, Corpora, local_sizes
+from nmt_cli.text_files import text_names
+
+# A model that learns nothing of use within a minute: enough to see that every step works.
+SMOKE = (
+    "model.embedding_size=32",
+    "model.hidden_size=32",
+    "train.batch_tokens=512",
+    "train.accumulate=1",
+    "train.max_epochs=0",
+    "train.max_updates=20",
+    "train.warmup_updates=5",
+    "train.validate_every=10",
+    "train.save_every=10",
+    "train.validate_sentences=10",
+    "train.average_best=1",
+    "search.beam_size=2",
+    "search.max_length=60",
+)
+_NOT_IN_SMOKE = ("vocabulary.size", "vocabulary.sample")  # a few hundred pairs cannot give that many pieces
+_MODEL = "model.safetensors"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What a user chose besides the recipe."""
+
+    out: Path
+    smoke: bool = False
+    settings: Sequence[str] = ()  # as --set takes them
+    processes: int = 1
+    device: str = "auto"
+    threads: int | None = None
+    overwrite: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command; `fingerprint` tells what it was given, except how fast."""
+
+    name: str
+    command: tuple[str, ...]  # without `nmt`
+    output: Path
+    fingerprint: str
+    processes: int = 1
+    machine: tuple[str, ...] = ()  # options that change nothing but the speed
+
+    @property
+    def arguments(self) -> list[str]:
+        """The whole command without `nmt`."""
+        return [*self.command, *self.machine]
+
+    def shown(self) -> str:
+        """The command as one can type it."""
+        program = ["nmt"]
+        if self.processes > 1:
+            program = ["torchrun", "--standalone", "--nproc-per-node", str(self.processes), "-m", "nmt_cli"]
+        return shlex.join([*program, *self.arguments])
+
+
+class Plan:
+    """The steps after `fetch`, made one by one: a later one depends on what an earlier one wrote."""
+
+    def __init__(self, found: Found, corpora: Corpora, choices: Choices) -> None:
+        self.corpora = corpora
+        self._found, self._choices = found, choices
+        self._log = StepLog(choices.out)
+        self._settings = _by_step(found, choices)
+        self.text, self.data, self.run = choices.out / "text", choices.out / "data", choices.out / "run"
+        self.hypotheses = choices.out / f"test.hyp.{found.recipe.target_lang}"
+        self.report = choices.out / "report.html"
+
+    def fetch_fingerprint(self) -> str:
+        """What is fetched."""
+        sizes = local_sizes(self.corpora, self._found.recipe)
+        sets = {name: self.corpora.of(name) for name in SETS}
+        return _hash(["fetch", sets, sizes, self._choices.smoke])
+
+    def steps(self) -> list[Step]:
+        """All commands, as far as what is on the disk now decides them."""
+        return [self.preprocess(), self.train(), self.translate(), self.evaluate()]
+
+    def preprocess(self) -> Step:
+        """From text to a data directory."""
+        recipe, corpora = self._found.recipe, self._fetched()
+        command = ["preprocess", "--source-lang", recipe.source_lang, "--target-lang", recipe.target_lang]
+        for name in SETS:
+            for spec in corpora.of(name):
+                command += [f"--{name}", spec]
+        command += ["--out", str(self.data), *_set(self._settings["preprocess"])]
+        machine = ["--workers", "1"] if self._choices.smoke else []
+        return self._step("preprocess", command, self.data, self.fetch_fingerprint(), machine)
+
+    def train(self) -> Step:
+        """From a data directory to a run directory; an interrupted run goes on."""
+        command = ["train", str(self.data), "--out", str(self.run), *_set(self._settings["train"])]
+        step = self._step("train", command, self.run, self.preprocess().fingerprint, self._machine())
+        if (
+            self._log.state("train", step.fingerprint) == "begun"
+            and _is_whole(self.run)
+            and not self._is_old(step)
+        ):
+            resumed = ("train", "--resume", str(self.run))
+            return Step("train", resumed, self.run, step.fingerprint, step.processes, tuple(self._machine()))
+        return step
+
+    def translate(self) -> Step:
+        """The test set, as anybody will translate."""
+        recipe = self._found.recipe
+        source = self.run / text_names("test", *recipe.languages)[0]
+        command = ["translate", str(self.run), "--input", str(source), "--output", str(self.hypotheses)]
+        command += _set(self._settings["search"])
+        return self._step("translate", command, self.hypotheses, self._model(), self._machine())
+
+    def evaluate(self) -> Step:
+        """Scores with signatures, a report, and a record in the run."""
+        expected = self._found.expected
+        command = ["evaluate", str(self.run), "--report", str(self.report)]
+        if expected.tokenize is not None:
+            command += ["--tokenize", expected.tokenize]
+        if expected.lowercase:
+            command.append("--lowercase")
+        command += _set(self._settings["search"])
+        return self._step("evaluate", command, self.report, self._model(), self._machine())
+
+    def is_done(self, step: Step) -> bool:
+        """Whether its result is there and was made with the same settings."""
+        return self._log.state(step.name, step.fingerprint) == "done" and _is_whole(step.output)
+
+    def is_fetched(self) -> bool:
+        """Whether `fetch` was done for the same corpora and what it wrote is there."""
+        done = self._log.state("fetch", self.fetch_fingerprint()) == "done"
+        return done and (self.text.is_dir() or not self._writes_text())
+
+    def begin(self, step: Step) -> None:
+        """Remember that a step was begun."""
+        if self._log.state(step.name, step.fingerprint) != "begun":
+            self._log.note(step.name, step.fingerprint, "begun", before=_identity(step.output))
+
+    def finish(self, name: str, fingerprint: str) -> None:
+        """Remember that a step is done."""
+        self._log.note(name, fingerprint, "done")
+
+    def refuse_other(self, step: Step) -> None:
+        """Data or a model that was made with other settings is not replaced unless that was asked for."""
+        precious = step.name in ("preprocess", "train")
+        other = self._log.state(step.name, step.fingerprint) == "other"
+        if precious and other and step.output.exists() and not self._choices.overwrite:
+            raise UsageError(
+                f"{step.output} was made with other settings or other text",
+                hint="choose another --out, or begin again from there with --overwrite",
+            )
+
+    def _writes_text(self) -> bool:
+        return self._fetched() != self.corpora
+
+    def _fetched(self) -> Corpora:
+        return fetched(self.corpora, self._found.recipe, self.text, smoke=self._choices.smoke)
+
+    def _step(
+        self, name: str, command: Sequence[str], output: Path, before: str, machine: Sequence[str]
+    ) -> Step:
+        fingerprint = _hash([name, command, before])
+        processes = self._choices.processes if name == "train" else 1
+        step = Step(name, tuple(command), output, fingerprint, processes, tuple(machine))
+        return replace(step, machine=(*machine, "--overwrite")) if self._replaces(step) else step
+
+    def _replaces(self, step: Step) -> bool:
+        """Whether the step takes the place of a result that it was allowed to replace."""
+        if step.name not in ("preprocess", "train") or not step.output.exists():
+            return False
+        state = self._log.state(step.name, step.fingerprint)
+        if state == "begun":  # it was killed; data may be there already, or still be what it was to replace
+            return step.name == "preprocess" or self._is_old(step)
+        return state == "other" and self._choices.overwrite
+
+    def _is_old(self, step: Step) -> bool:
+        """Whether a step that was begun was killed before it replaced what was there."""
+        before = self._log.before(step.name)
+        return bool(before) and _identity(step.output) == before
+
+    def _machine(self) -> list[str]:
+        choices = self._choices
+        device = ["--device", choices.device] if choices.device != "auto" else []
+        return [*device, *(["--threads", str(choices.threads)] if choices.threads is not None else [])]
+
+    def _model(self) -> str:
+        """What tells the model of the run from any other."""
+        try:
+            files = json.loads((self.run / MANIFEST).read_text("utf-8"))["files"]
+            return str(files[_MODEL]["sha256"])
+        except (OSError, ValueError, KeyError, TypeError):  # there is none yet
+            return "no model"
+
+
+def make_plan(found: Found, corpora: Corpora, choices: Choices) -> Plan:
+    """The plan for these choices; settings that do not exist are refused before anything is done."""
+    return Plan(found, corpora, choices)
+
+
+def _by_step(found: Found, choices: Choices) -> dict[str, list[str]]:
+    """Settings of the recipe, then of a smoke run, then of the user, given to the step that they belong to.
+
+    Settings of search that the recipe has become those of the run; what a user says of search changes no model.
+    """
+    recipe = found.recipe
+    texts = assignments(recipe.settings) + assignments(recipe.processes.get(choices.processes, {}))
+    if choices.smoke:
+        texts = [text for text in texts if _key(text) not in _NOT_IN_SMOKE] + list(SMOKE)
+    resolve(None, [*texts, *choices.settings])  # all mistakes at once, before anything is done
+    search = [text for text in choices.settings if _key(text).startswith("search.")]
+    merged = {_key(text): text for text in [*texts, *choices.settings] if text not in search}
+    preprocess = [text for key, text in merged.items() if key.startswith(("data.", "vocabulary."))]
+    return {
+        "preprocess": preprocess,
+        "train": [text for text in merged.values() if text not in preprocess],
+        "search": search,
+    }
+
+
+def _key(text: str) -> str:
+    return text.partition("=")[0].strip()
+
+
+def _set(texts: Sequence[str]) -> list[str]:
+    return [part for text in texts for part in ("--set", text)]
+
+
+def _identity(output: Path) -> str:
+    """What tells one data or run directory from another: its settings, and the text or data it was made from."""
+    names = ("config.json", "run.json", "corpora.json")
+    content = [(output / name).read_text("utf-8") for name in names if (output / name).is_file()]
+    return _hash(content) if content else ""
+
+
+def _is_whole(output: Path) -> bool:
+    return (output / MANIFEST).exists() if output.is_dir() else output.exists()
+
+
+def _hash(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:16]

@@ -1,0 +1,57 @@
+"""Which steps of a recipe are done, and with what: recipe.json in its output directory."""
+
+import json
+import os
+from pathlib import Path
+from typing import Literal
+
+from nmt_cli.errors import StoreError
+from nmt_cli.output import new_file
+
+NAME = "recipe.json"
+
+State = Literal["begun", "done"]
+
+
+class StepLog:
+    """Remembers for each step the fingerprint of what it was given; every change is written at once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / NAME
+        self._steps: dict[str, dict[str, str]] = {}
+        if self.path.exists():
+            self._steps = self._read()
+
+    def state(self, step: str, fingerprint: str) -> State | Literal["other"] | None:
+        """Whether the step was begun or done with this; "other": with something else; None: never."""
+        known = self._steps.get(step)
+        if known is None:
+            return None
+        if known["fingerprint"] != fingerprint:
+            return "other"
+        return "done" if known["state"] == "done" else "begun"
+
+    def before(self, step: str) -> str:
+        """What stood in the place of the result when the step was begun."""
+        return self._steps.get(step, {}).get("before", "")
+
+    def note(self, step: str, fingerprint: str, state: State, *, before: str = "") -> None:
+        """Remember it; `before` tells what stands in the place of the result now."""
+        self._steps[step] = {"fingerprint": fingerprint, "state": state, "before": before}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with new_file(self.path) as temporary, temporary.open("w", encoding="utf-8") as file:
+            file.write(json.dumps({"steps": self._steps}, indent=2) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _read(self) -> dict[str, dict[str, str]]:
+        try:
+            steps = json.loads(self.path.read_text("utf-8"))["steps"]
+            return {
+                str(name): {key: str(one[key]) for key in ("fingerprint", "state", "before")}
+                for name, one in steps.items()
+            }
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StoreError(
+                f"{self.path} is damaged", hint="choose another --out, or remove the file to begin again"
+            ) from error

@@ -1,0 +1,185 @@
+"""Which corpora a recipe reads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from nmt_cli.corpus.locate import COMPRESSIONS, find_side, table_kind
+from nmt_cli.errors import CorpusError, UsageError
+from nmt_cli.recipe.catalog import Found
+from nmt_cli.recipe.definition import Local, Recipe
+
+SETS = ("train", "valid", "test")
+WEB = ("https://", "http://")
+HUB = "hf:"
+
+
+@dataclass(frozen=True)
+class Corpora:
+    """SPECs of the three sets; web addresses are not downloaded yet."""
+
+    train: tuple[str, ...]
+    valid: tuple[str, ...] = ()
+    test: tuple[str, ...] = ()
+    stand_in: bool = False  # train stands in for the real one, which is not there
+
+    def of(self, name: str) -> tuple[str, ...]:
+        """Those of one set."""
+        found: tuple[str, ...] = getattr(self, name)
+        return found
+
+    @property
+    def remote(self) -> bool:
+        """Whether anything comes from the hub or from the web."""
+        specs = [spec for name in SETS for spec in self.of(name)]
+        return any(is_web(spec) or (is_hub(spec) and not _is_local_hub(spec)) for spec in specs)
+
+
+def is_web(spec: str) -> bool:
+    """Whether this is two addresses."""
+    return spec.startswith(WEB)
+
+
+def is_hub(spec: str) -> bool:
+    """Whether this is read by `datasets`."""
+    return spec.startswith(HUB)
+
+
+def choose_corpora(found: Found, data: Path | None, *, smoke: bool) -> Corpora:
+    """Those below `data`, else those of the hub and the web."""
+    recipe = found.recipe
+    if data is not None:
+        return _local(found, data, smoke=smoke)
+    if recipe.corpus is None:
+        raise UsageError(
+            f"{found.name} needs local files", hint=f"give their folder with --data DIR: {wanted(recipe)}"
+        )
+    return Corpora(recipe.corpus.train, recipe.corpus.valid, recipe.corpus.test)
+
+
+def wanted(recipe: Recipe) -> str:
+    """What is looked for below --data DIR, in words."""
+    parts = [
+        f"{name}: {' or '.join(_shown(spec, recipe) for spec in getattr(recipe.local, name))}"
+        for name in SETS
+        if getattr(recipe.local, name)
+    ]
+    return "; ".join(parts) + f"; each plain or {', '.join(COMPRESSIONS)}"
+
+
+def local_sizes(corpora: Corpora, recipe: Recipe) -> list[int]:
+    """Bytes of the files that are read, which tell other text from the same text."""
+    paths: list[Path] = []
+    for name in SETS:
+        for spec in corpora.of(name):
+            if is_web(spec):
+                continue
+            if is_hub(spec):
+                paths += sorted(path for path in Path(_dataset(spec)).rglob("*") if path.is_file())
+            else:
+                paths += [path for path in _files(spec, recipe) if path is not None]
+    return [path.stat().st_size for path in paths]
+
+
+def _local(found: Found, data: Path, *, smoke: bool) -> Corpora:
+    if not data.is_dir():
+        raise UsageError(
+            f"--data {data} is not a directory", hint=f"give the folder with {wanted(found.recipe)}"
+        )
+    recipe, local = found.recipe, found.recipe.local
+    chosen = {name: _first(getattr(local, name), data, recipe) for name in SETS}
+    if not chosen["train"] and recipe.corpus is not None and (copy := _copy_of_hub(data, found)):
+        return copy
+    stand_in = smoke and not chosen["train"]
+    if stand_in:
+        chosen["train"] = _first(local.smoke, data, recipe)
+    for name in SETS:
+        if not chosen[name] and not _may_be_missing(name, local, stand_in=stand_in):
+            raise CorpusError(
+                f"{data} has no {'training' if name == 'train' else name} set for {found.name}",
+                hint=f"it is looked for as {wanted(recipe)}",
+            )
+    return Corpora(chosen["train"], chosen["valid"], chosen["test"], stand_in=stand_in)
+
+
+def _may_be_missing(name: str, local: Local, *, stand_in: bool) -> bool:
+    return name != "train" and (local.held_out or stand_in or not getattr(local, name))
+
+
+def _first(specs: Sequence[str], data: Path, recipe: Recipe) -> tuple[str, ...]:
+    for spec in specs:
+        names, hash_sign, columns = spec.partition("#")
+        parts = [str(data / name) for name in names.split(",")]
+        if any(_files(",".join(parts), recipe)):
+            found = [str(_present(part) or part) for part in parts] if _names_files(names) else parts
+            return (",".join(found) + hash_sign + columns,)
+    return ()
+
+
+def _files(spec: str, recipe: Recipe) -> tuple[Path | None, ...]:
+    """The files of a SPEC, None for one that is not there."""
+    names = spec.partition("#")[0]
+    if _names_files(names):
+        return tuple(_present(name) for name in names.split(","))
+    return find_side(names, recipe.source_lang), find_side(names, recipe.target_lang)
+
+
+def _names_files(names: str) -> bool:
+    """Whether these are names of files; else they are what two names begin with."""
+    return "," in names or table_kind(names) is not None
+
+
+def _present(name: str) -> Path | None:
+    """The file of this name, compressed or not."""
+    return next((path for suffix in ("", *COMPRESSIONS) if (path := Path(name + suffix)).is_file()), None)
+
+
+def _shown(spec: str, recipe: Recipe) -> str:
+    names = spec.partition("#")[0]
+    if _names_files(names):
+        return names.replace(",", " + ")
+    return f"{names}.{recipe.source_lang} + .{recipe.target_lang}"
+
+
+def _copy_of_hub(data: Path, found: Found) -> Corpora | None:
+    """The same SPECs on copies of the datasets' repositories, if they are below `data` or `data` is the only one."""
+    assert found.recipe.corpus is not None
+    corpus = found.recipe.corpus
+    hub = [[spec for spec in specs if is_hub(spec)] for specs in (corpus.train, corpus.valid, corpus.test)]
+    datasets = {_dataset(spec) for specs in hub for spec in specs}
+    folders = {
+        name: folder for name in datasets if (folder := _folder_of(name, data, alone=len(datasets) == 1))
+    }
+    if not hub[0] or len(folders) < len(datasets):
+        return None
+    train, valid, test = (tuple(_on_disk(spec, folders[_dataset(spec)]) for spec in specs) for specs in hub)
+    return Corpora(train, valid, test)
+
+
+def _folder_of(dataset: str, data: Path, *, alone: bool) -> Path | None:
+    candidates = [data / dataset, data / Path(dataset).name, *([data] if alone else [])]
+    return next((folder for folder in candidates if folder.is_dir() and _has_tables(folder)), None)
+
+
+def _has_tables(folder: Path) -> bool:
+    return any(next(folder.rglob(f"*.{ending}"), None) for ending in ("parquet", "json", "jsonl"))
+
+
+def _dataset(spec: str) -> str:
+    return spec.removeprefix(HUB).partition("@")[0].partition("#")[0].partition(":")[0]
+
+
+def _on_disk(spec: str, folder: Path) -> str:
+    body, *options = spec.removeprefix(HUB).split("@")
+    kept = [option for option in options if not option.startswith("revision=")]
+    return "@".join([f"{HUB}{folder}{body.removeprefix(_dataset(spec))}", *kept])
+
+
+def _is_local_hub(spec: str) -> bool:
+    return Path(_dataset(spec)).exists()
+
+
+def file_name(address: str) -> str:
+    """The last part of an address."""
+    return Path(urlsplit(address).path).name

@@ -1,0 +1,75 @@
+"""From the pieces of a vocabulary to the words between spaces.
+
+A piece carries its space in front as '▁', so words can be read off the pieces. Byte pieces (<0xE2>) belong to the
+word around them. A piece of nothing but spaces belongs to the word that follows it.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+SPACE = "▁"  # U+2581, how sentencepiece writes a space
+_RESERVED = ("<s>", "</s>", "<pad>")
+
+Groups = tuple[tuple[int, ...], ...]
+"""For each word the positions of its pieces, in order."""
+
+
+def group_pieces(pieces: Sequence[str], *, whole_words: bool = False) -> Groups:
+    """The pieces of each word; <eos> and other reserved pieces are in no word.
+
+    `whole_words`: every piece is a word (vocabularies of kind `word`, where <unk> has no space in front).
+    """
+    groups: list[list[int]] = []
+    waiting: list[int] = []  # pieces of nothing but spaces
+    inside = False  # whether the next letter continues the last word
+    for position, piece in enumerate(pieces):
+        if piece in _RESERVED:
+            inside = False
+            continue
+        letters = piece.strip(SPACE)
+        if piece.startswith(SPACE) or whole_words:
+            inside = False
+        if not letters:
+            waiting.append(position)
+            continue
+        if inside and not waiting:
+            groups[-1].append(position)
+        else:
+            groups.append([*waiting, position])
+            waiting = []
+        inside = not piece.endswith(SPACE)
+    if groups:
+        groups[-1] += waiting  # spaces at the end
+    return tuple(map(tuple, groups))
+
+
+def words_of(pieces: Sequence[str], groups: Groups) -> tuple[str, ...]:
+    """The text of each word; characters that are spelled in bytes are put together again."""
+    return tuple(_text([pieces[position] for position in group]) for group in groups)
+
+
+def word_attention(attention: Tensor, source: Groups, target: Groups) -> Tensor:
+    """Attention between pieces (T, S) → between words (J, I)
+
+    A_ji = Σ_{s ∈ word i} mean_{t ∈ word j} α_ts: what the pieces of a source word get is added up, what the pieces of
+    a target word give is averaged. A row adds up to what was not given to the source's <eos>.
+    """
+    by_source = [attention[:, list(group)].sum(dim=1) for group in source]  # each (T,)
+    columns = torch.stack(by_source, dim=1) if source else attention.new_zeros(len(attention), 0)  # (T, I)
+    rows = [columns[list(group)].mean(dim=0) for group in target]  # each (I,)
+    return torch.stack(rows) if target else attention.new_zeros(0, len(source))  # (J, I)
+
+
+def _text(pieces: Sequence[str]) -> str:
+    parts: list[str] = []
+    data = bytearray()
+    for piece in pieces:
+        if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
+            data.append(int(piece[3:5], 16))
+            continue
+        parts += [data.decode(errors="replace"), piece]
+        data.clear()
+    parts.append(data.decode(errors="replace"))
+    return "".join(parts).replace(SPACE, "")

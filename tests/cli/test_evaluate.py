@@ -1,0 +1,251 @@
+"""`nmt evaluate` as users meet it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sacrebleu.metrics import BLEU  # type: ignore[attr-defined]
+
+from nmt_cli.evaluation.result import AlignmentEvaluation, Evaluation
+from nmt_cli.evaluation.schema import schema_text
+
+from .conftest import Run
+
+REPOSITORY = Path(__file__).resolve().parent.parent.parent
+SCHEMA = REPOSITORY / "docs" / "evaluation.schema.json"
+LINES = [f"Satz Nummer {n} steht hier, und {'lang ' * (n % 6)}ist er auch." for n in range(40)]
+
+
+def write(name: str, lines: list[str]) -> None:
+    Path(name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+
+
+def true_bleu() -> float:
+    """Of the good system, by sacreBLEU."""
+    return float(BLEU().corpus_score([line.replace("auch", "ja") for line in LINES], [LINES]).score)
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_with_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write("ref.de", LINES)
+    write("src.en", [line.replace("Satz", "sentence") for line in LINES])
+    write("hyp.good.de", [line.replace("auch", "ja") for line in LINES])
+    write("hyp.bad.de", [line.replace("steht hier", "war da") for line in LINES])
+
+
+GOOD = ("evaluate", "hyp.good.de", "--reference", "ref.de", "--samples", 20)
+BOTH = ("evaluate", "hyp.good.de", "hyp.bad.de", "--reference", "ref.de", "--samples", 20)
+
+
+def test_plain_prints_the_score_and_nothing_else(nmt: Run) -> None:
+    outcome = nmt(*GOOD, "--plain", "--quiet")
+    assert outcome.code == 0
+    assert outcome.stdout == f"BLEU = {true_bleu():.2f}\n"
+    assert outcome.stderr == ""
+
+
+def test_the_table_has_scores_intervals_p_values_and_signatures(nmt: Run) -> None:
+    outcome = nmt(*BOTH, "--baseline", "bad")
+    assert outcome.code == 0
+    rows = [line.split() for line in outcome.stdout.split("\n")]
+    assert rows[0] == ["system", "BLEU", "p", "chrF2", "p", "length"]
+    assert rows[1][:3] == ["good", "84.8", "±"]
+    assert rows[2][:2] == ["bad", "(baseline)"]
+    assert "nrefs:1|bs:20|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:" in outcome.stdout
+    assert "target language de, by the name ref.de" in outcome.stdout
+    assert "scoring: 40" in outcome.stderr
+
+
+def test_nothing_is_cut_at_80_columns(nmt: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rich.console import Console
+
+    monkeypatch.setattr("nmt_cli.cli.evaluation_output.results", lambda: Console(width=80, highlight=False))
+    long = "a-system-with-a-very-long-name-that-nobody-can-read-at-once"
+    Path("hyp.bad.de").rename(f"hyp.{long}.de")
+    outcome = nmt(
+        "evaluate",
+        "hyp.good.de",
+        f"hyp.{long}.de",
+        "-r",
+        "ref.de",
+        "--samples",
+        20,
+        "-m",
+        "bleu,chrf,chrf++,ter",
+    )
+    assert outcome.code == 0
+    table = outcome.stdout.split("\n\n")[0:2]
+    assert all(len(line) <= 80 for block in table for line in block.split("\n"))
+    assert "…" not in outcome.stdout
+    for name in ("BLEU", "chrF2", "chrF2++", "TER"):
+        assert name in "".join(table)
+    assert "".join(table).count(" ± ") == 8
+
+
+def test_json_is_what_the_published_schema_says(nmt: Run) -> None:
+    outcome = nmt(*BOTH, "--source", "src.en", "--json", "-m", "bleu,chrf,ter")
+    result = json.loads(outcome.stdout)
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    assert violations(result, schema, schema) == []
+    assert Evaluation.model_validate_json(outcome.stdout).sentences == 40
+    assert result["systems"][0]["scores"][0]["signature"].startswith("nrefs:1|bs:20|seed:12345|")
+    assert result["versions"]["sacrebleu"]
+    broken = {**result, "sentences": "many", "surprise": 1}
+    del broken["systems"]
+    assert len(violations(broken, schema, schema)) > 0
+
+
+def test_json_of_alignments_is_what_the_published_schema_says(nmt: Run) -> None:
+    write("hyp.talp", ["0-0 1-1"])
+    write("gold.talp", ["1-1 2p2"])
+    outcome = nmt("evaluate", "--alignments", "hyp.talp", "--gold", "gold.talp", "--json")
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    assert violations(json.loads(outcome.stdout), schema, schema) == []
+    assert AlignmentEvaluation.model_validate_json(outcome.stdout).systems[0].aer == 0.0
+    table = nmt("evaluate", "--alignments", "hyp.talp", "--gold", "gold.talp")
+    assert table.stdout.split("\n")[1].split() == ["hyp.talp", "100.0", "100.0", "0.0", "2"]
+    plain = nmt("evaluate", "--alignments", "hyp.talp", "--gold", "gold.talp", "--plain")
+    assert plain.stdout == "AER = 0.00\n"
+
+
+def test_the_published_schema_is_that_of_the_result() -> None:
+    assert SCHEMA.read_text(encoding="utf-8") == schema_text(), (
+        "python -m nmt_cli.evaluation.schema > docs/evaluation.schema.json"
+    )
+
+
+def test_markdown_is_a_table_with_signatures(nmt: Run) -> None:
+    lines = nmt(*BOTH, "--markdown").stdout.split("\n")
+    assert lines[0] == "| system | BLEU | p | chrF2 | p | length |"
+    assert lines[2].startswith("| good | 84.8 ± ")
+    assert any(line.startswith("- BLEU: `nrefs:1|bs:20") for line in lines)
+
+
+def test_the_report_is_written_whole(nmt: Run) -> None:
+    outcome = nmt(*BOTH, "--report", "report.html", "--source", "src.en")
+    assert outcome.code == 0
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert page.endswith("</html>\n")
+    assert "wrote report.html" in outcome.stderr
+    assert "BLEU by length of the source" in page
+
+
+def test_standard_input_is_a_system(nmt: Run) -> None:
+    stdin = Path("hyp.good.de").read_bytes()
+    outcome = nmt("evaluate", "-", "-r", "ref.de", "--samples", 0, "--plain", stdin=stdin)
+    assert outcome.stdout == f"BLEU = {true_bleu():.2f}\n"
+
+
+def test_randomization_has_its_own_signature(nmt: Run) -> None:
+    outcome = nmt(*BOTH, "--test", "randomization", "--trials", 64, "--seed", 7)
+    assert "nrefs:1|bs:20|ar:64|seed:7|" in outcome.stdout
+    assert "paired approximate randomization, 64 samples, seed 7" in outcome.stdout
+
+
+BAD_INPUT = {
+    "nothing": ([], 2, "there is no system to score", "name files"),
+    "no reference": (["hyp.good.de"], 2, "there is no reference", "--reference FILE"),
+    "missing": (["none.de", "-r", "ref.de"], 1, "none.de does not exist", "near names"),
+    "missing reference": (["hyp.good.de", "-r", "refs.de"], 1, "refs.de does not exist", "near names"),
+    "empty": (["empty.de", "-r", "ref.de"], 1, "empty.de is empty", "one sentence"),
+    "empty reference": (["hyp.good.de", "-r", "empty.de"], 1, "empty.de is empty", ""),
+    "short": (
+        ["short.de", "-r", "ref.de"],
+        1,
+        "short.de has 39 lines, ref.de has 40",
+        "they seem to disagree from line 11 on",
+    ),
+    "long": (
+        ["long.de", "-r", "ref.de"],
+        1,
+        "long.de has 42 lines, ref.de has 40",
+        "long.de has blank lines too many from line 41 on",
+    ),
+    "short source": (
+        ["hyp.good.de", "-r", "ref.de", "-s", "short.de"],
+        1,
+        "short.de has 39 lines, ref.de has 40",
+        "line n of one file",
+    ),
+    "latin": (["latin.de", "-r", "ref.de"], 1, "latin.de is not UTF-8", "iconv"),
+    "binary": (["binary.de", "-r", "ref.de"], 1, "gzip data, not text", ".gz"),
+    "directory": ([".", "-r", "ref.de"], 1, "has no manifest.json", "run directory"),
+    "tokenizer": (["hyp.good.de", "-r", "ref.de", "--tokenize", "13"], 2, "(nearest: 13a)", "intl"),
+    "metric": (["hyp.good.de", "-r", "ref.de", "-m", "blue"], 2, "(nearest: bleu)", "chrf++"),
+    "baseline": (["hyp.good.de", "-r", "ref.de", "-b", "x"], 2, "the baseline x is not one", "hyp.good"),
+    "twice": (["hyp.good.de", "./hyp.good.de", "-r", "ref.de"], 2, "is named twice", "once"),
+    "two outputs": (["hyp.good.de", "-r", "ref.de", "--json", "--plain"], 2, "contradict", "choose"),
+    "settings": (
+        ["hyp.good.de", "-r", "ref.de", "--set", "search.beam_size=2"],
+        2,
+        "needs a run",
+        "as they are",
+    ),
+    "save": (["hyp.good.de", "-r", "ref.de", "--save-hypotheses", "x"], 2, "needs one run", "one by one"),
+    "gold alone": (["--gold", "ref.de"], 2, "belong together", "--alignments"),
+    "report": (["hyp.good.de", "-r", "ref.de", "--report", "no/where.html"], 1, "cannot write", ""),
+}
+
+
+@pytest.mark.parametrize("name", BAD_INPUT)
+def test_bad_input_is_one_error_and_a_hint(nmt: Run, name: str) -> None:
+    arguments, code, message, hint = BAD_INPUT[name]
+    Path("empty.de").touch()
+    write("short.de", LINES[:10] + LINES[11:])
+    write("long.de", [*LINES, "", ""])
+    Path("latin.de").write_bytes("\n".join(f"größer über {n}" for n in range(40)).encode("latin-1"))
+    Path("binary.de").write_bytes(b"\x1f\x8b\x08\0" + b"\0" * 50)
+    outcome = nmt("evaluate", "--quiet", "--samples", "0", *arguments)
+    assert outcome.code == code, outcome.stderr
+    assert message in outcome.error
+    assert hint in outcome.hint
+
+
+def test_a_stray_byte_is_a_warning_that_names_the_line(nmt: Run) -> None:
+    content = Path("hyp.good.de").read_bytes().split(b"\n")
+    content[6] += b"\xff"
+    Path("stray.de").write_bytes(b"\n".join(content))
+    outcome = nmt("evaluate", "stray.de", "-r", "ref.de", "--samples", 0)
+    assert outcome.code == 0
+    assert "warning: stray.de: line 7 is not UTF-8" in outcome.stderr
+
+
+def test_a_full_disk_is_an_error(nmt: Run) -> None:
+    outcome = nmt(*GOOD, "--report", "/dev/full")
+    assert outcome.code == 1
+    assert "No space left" in outcome.error
+
+
+def violations(value: Any, schema: dict[str, Any], root: dict[str, Any]) -> list[str]:
+    """What a value breaks of a JSON schema, by the keywords that ours has; an unknown keyword is an error."""
+    known = {"$schema", "$defs", "$ref", "anyOf", "type", "properties", "required", "additionalProperties"}
+    known |= {"items", "const", "enum", "title", "description", "default"}
+    assert set(schema) <= known, set(schema) - known
+    if "$ref" in schema:
+        return violations(value, root["$defs"][schema["$ref"].removeprefix("#/$defs/")], root)
+    if "anyOf" in schema:
+        found = [violations(value, option, root) for option in schema["anyOf"]]
+        return [] if [] in found else min(found, key=len)
+    wrong = []
+    if "const" in schema and value != schema["const"]:
+        wrong.append(f"{value!r} is not {schema['const']!r}")
+    if "enum" in schema and value not in schema["enum"]:
+        wrong.append(f"{value!r} is not one of {schema['enum']}")
+    kinds: dict[str, Any] = {"object": dict, "array": list, "string": str, "null": type(None)}
+    kinds |= {"integer": int, "number": (int, float), "boolean": bool}
+    kind = schema.get("type")
+    if kind and (not isinstance(value, kinds[kind]) or (isinstance(value, bool) and kind != "boolean")):
+        return [*wrong, f"{value!r} is no {kind}"]
+    if kind == "array":
+        wrong += [problem for item in value for problem in violations(item, schema["items"], root)]
+    if kind == "object" and "properties" in schema:
+        wrong += [f"{name} is missing" for name in schema.get("required", ()) if name not in value]
+        for name, item in value.items():
+            if name in schema["properties"]:
+                wrong += violations(item, schema["properties"][name], root)
+            elif schema.get("additionalProperties", True) is False:
+                wrong.append(f"{name} is not in the schema")
+    return wrong

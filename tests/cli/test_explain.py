@@ -1,0 +1,145 @@
+"""`nmt explain` as a user meets it."""
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from tests.trainer.conftest import make_data, train
+
+from .conftest import Run
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_data(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module")
+def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("run") / "run"
+    train(data, out, "train.max_updates=1")
+    return out
+
+
+def test_a_sentence_is_explained_in_a_pipe(nmt: Run, run: Path) -> None:
+    outcome = nmt("explain", run, "ba de fi")
+    assert outcome.code == 0, outcome.stderr
+    assert outcome.stderr == ""
+    assert "\x1b" not in outcome.stdout
+    assert outcome.stdout.startswith("xx  ba de fi\nyy  ")
+    header = next(line for line in outcome.stdout.split("\n") if line.endswith("<eos>") and "%" not in line)
+    assert header.split() == ["ba", "de", "fi", "<eos>"]
+    assert re.search(r"^  1  \S+ +\d+(\.\d)? %", outcome.stdout, re.MULTILINE)
+    assert "what search found" in outcome.stdout
+
+
+def test_lines_of_standard_input_are_sentences(nmt: Run, run: Path) -> None:
+    outcome = nmt("explain", run, stdin="ba de\r\nfi\u2028fo\n")
+    assert outcome.code == 0, outcome.stderr
+    assert re.findall(r"^xx  (.*)$", outcome.stdout, re.MULTILINE) == ["ba de", "fi\u2028fo"]
+    assert nmt("explain", run, stdin=b"ba \xff de\n").code == 0
+
+
+def test_all_files_at_once(nmt: Run, run: Path, tmp_path: Path) -> None:
+    page, picture, numbers = tmp_path / "a.html", tmp_path / "a.svg", tmp_path / "a.json"
+    outcome = nmt(
+        "explain", run, "ba <script>alert(1)</script>", "--html", page, "--svg", picture, "--json", numbers
+    )
+    assert outcome.code == 0, outcome.stderr
+    assert outcome.stderr.splitlines() == [f"wrote {page}", f"wrote {picture}", f"wrote {numbers}"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "a.json", "a.svg"]
+    assert "<script>alert" not in page.read_text("utf-8")
+    ElementTree.parse(picture)
+    (found,) = json.loads(numbers.read_text("utf-8"))
+    assert found["source"] == "ba <script>alert(1)</script>"
+    assert len(found["attention"]) == len(found["target_pieces"])
+
+
+def test_json_on_standard_output_is_nothing_but_json(nmt: Run, run: Path) -> None:
+    outcome = nmt("explain", run, "ba", "de", "--json", "-", "--beam", 2)
+    assert outcome.code == 0, outcome.stderr
+    assert [one["source"] for one in json.loads(outcome.stdout)] == ["ba", "de"]
+    assert all(len(one["n_best"]) == 2 for one in json.loads(outcome.stdout))
+    assert outcome.stderr == ""
+
+
+def test_a_given_translation_is_looked_at(nmt: Run, run: Path) -> None:
+    outcome = nmt("explain", run, "ba de", "--target", "BA DE", "--set", "search.n_best=1", "--json", "-")
+    (found,) = json.loads(outcome.stdout)
+    assert (found["translation"], found["forced"], len(found["n_best"])) == ("BA DE", True, 1)
+    shown = nmt("explain", run, "ba de", "--target", "BA DE").stdout
+    assert "a given translation: score" in shown
+    assert "what search found" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message", "hint"),
+    [
+        (["NOWHERE", "ba"], 1, "NOWHERE", "nmt train"),
+        (["DATA", "ba"], 1, "DATA is a data directory", "give a run directory"),
+        (["RUN", " "], 2, "the sentence is blank", "at least one word"),
+        (["RUN", "ba", ""], 2, "sentence 2 is blank", "at least one word"),
+        (["RUN"], 2, "standard input is empty", "nmt explain RUN_DIR"),
+        (["RUN", "ba " * 999], 2, "more than the 250 that a map can show", "one by one"),
+        (["RUN", "ba", "--target", " "], 2, "the target of the sentence is blank", "at least one word"),
+        (["RUN", "ba", "de", "--target", "BA"], 2, "there are 2 sentences and 1 targets", "one --target for each"),
+        (["RUN", "ba", "--beam", "0"], 2, "search.beam_size = 0: input should be greater", "nmt config"),
+        (["RUN", "ba", "--set", "model.cell=gru"], 2, "model.cell", "search"),
+        (["RUN", "ba", "--set", "search.beam=3"], 2, "nearest: search.beam_size", "nmt config"),
+        (["RUN", "ba", "--device", "cuda:7"], 2, "there is no device cuda:7", "there is: cpu"),
+        (["RUN", "ba", "de", "--svg", "OUT/a.svg"], 2, "--svg draws one sentence, and there are 2", "--html"),
+        (["RUN", "ba", "--html", "OUT/no/a.html"], 1, "cannot write OUT/no/a.html: No such file", "another place"),
+        (["RUN", "ba", "--html", "OUT"], 2, "OUT is a directory", "path of a file"),
+        (["RUN", "ba", "--html", "/dev/full"], 1, "No space left", "free some space"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_a_hint_and_nothing_is_left_behind(
+    nmt: Run,
+    data: Path,
+    run: Path,
+    tmp_path: Path,
+    arguments: list[str],
+    code: int,
+    message: str,
+    hint: str,
+) -> None:
+    places = {"DATA": str(data), "RUN": str(run)}
+    given = [places.get(argument, argument).replace("OUT", str(tmp_path)) for argument in arguments]
+    outcome = nmt("explain", *given, stdin="")
+    said = [
+        line.replace(str(data), "DATA").replace(str(tmp_path), "OUT")
+        for line in (outcome.error, outcome.hint)
+    ]
+    assert outcome.code == code, outcome.stderr
+    assert message in said[0]
+    assert hint in said[1]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_leaves_an_older_file_as_it_was(nmt: Run, run: Path, tmp_path: Path) -> None:
+    page = tmp_path / "a.html"
+    page.write_text("old")
+    assert nmt("explain", run, " ", "--html", page).code == 2
+    assert page.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.html"]
+
+
+def test_files_need_names_of_their_own(nmt: Run, run: Path, tmp_path: Path) -> None:
+    outcome = nmt("explain", run, "ba", "--html", tmp_path / "a", "--json", tmp_path / "a")
+    assert outcome.code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_without_attention_has_no_picture_but_a_page(nmt: Run, data: Path, tmp_path: Path) -> None:
+    train(data, tmp_path / "run", "model.preset=cho2014", "train.max_updates=1")
+    outcome = nmt("explain", tmp_path / "run", "ba de", "--html", tmp_path / "a.html")
+    assert outcome.code == 0, outcome.stderr
+    assert "This model has no attention" in outcome.stdout
+    assert "This model has no attention" in (tmp_path / "a.html").read_text("utf-8")
+    outcome = nmt("explain", tmp_path / "run", "ba de", "--svg", tmp_path / "a.svg")
+    assert outcome.code == 2
+    assert "cho2014 has no attention, so there is no heat-map to draw" in outcome.error
+    assert not (tmp_path / "a.svg").exists()

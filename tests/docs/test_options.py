@@ -1,0 +1,75 @@
+"""Every command and option that a page shows exists, and so does every setting, preset, recipe and file."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer  # noqa: TID251 - the commands as typer knows them
+
+from nmt_cli.cli.app import app
+from nmt_cli.config import PRESETS, setting_names
+from nmt_cli.recipe import recipe_names
+from tests.docs.commands import PAGES, REPOSITORY, Shown, shown_commands
+
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+SHOWN = [shown for page in PAGES for shown in shown_commands(page)]
+
+
+def _name(shown: Shown) -> str:
+    return f"{shown.page.parent.name}/{shown.page.name}: {' '.join(shown.words)[:60]}"
+
+
+def test_commands_are_found() -> None:
+    assert len(SHOWN) > 100
+    assert {"README.md", "tutorial.md", "training.md", "evaluation.md"} <= {
+        shown.page.name for shown in SHOWN
+    }
+
+
+@pytest.mark.parametrize("shown", SHOWN, ids=_name)
+def test_a_shown_command_and_its_options_exist(shown: Shown) -> None:
+    _, name, *words = shown.words
+    if name.startswith("--"):
+        assert name in ("--help", "--version")
+        return
+    if not re.fullmatch(r"[a-z-]+", name):
+        pytest.skip("no command is named")
+    assert name in COMMANDS, shown.line
+    options = {
+        text for parameter in COMMANDS[name].params for text in (*parameter.opts, *parameter.secondary_opts)
+    }
+    for word, after in zip(words, [*words[1:], ""], strict=False):
+        option = word.partition("=")[0]
+        if re.fullmatch(r"--?[a-z][a-z-]*", option):
+            assert option in options | {"--help", "-h"}, f"{option} in: {shown.line}"
+        if word == "--set":
+            key = after.partition("=")[0]
+            assert key in setting_names() or re.search(r"[A-Z…*]|section\.key", key), (
+                f"{key} in: {shown.line}"
+            )
+        if word == "--preset":
+            assert after in PRESETS or after == "NAME", shown.line
+    if name == "recipe" and words and not words[0].startswith("-"):
+        assert words[0] in recipe_names() or words[0] == "NAME", shown.line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)|src=\"([^\"]+)\"", page.read_text("utf-8")):
+        (link,) = filter(None, target)
+        if not link.startswith(("https://", "http://", "mailto:")):
+            assert (page.parent / link).exists(), link
+
+
+def test_the_readme_has_all_presets_and_names_all_pages() -> None:
+    readme = (REPOSITORY / "README.md").read_text("utf-8")
+    assert re.findall(r"^\| `(\w+)` \|", readme, re.MULTILINE) == list(PRESETS)
+    for page in (REPOSITORY / "docs").glob("*.md"):
+        assert f"docs/{page.name}" in readme, page.name
+
+
+def test_the_makefile_has_a_target_for_every_recipe() -> None:
+    makefile = (REPOSITORY / "Makefile").read_text("utf-8")
+    assert "$(patsubst recipes/%/recipe.toml,%,$(wildcard recipes/*/recipe.toml))" in makefile
+    assert not set(recipe_names()) & set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))

@@ -1,0 +1,114 @@
+"""The commands of README and tutorial run, in their order, on less data and for fewer updates."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from nmt_cli.demo import generate
+from tests.cli.conftest import Run
+from tests.docs.commands import REPOSITORY, shell_lines, split_pipe
+
+# What a page's training is reduced to.
+SMALL = {
+    "model.embedding_size": 8,
+    "model.hidden_size": 8,
+    "train.max_epochs": 0,
+    "train.max_updates": 2,
+    "train.warmup_updates": 1,
+    "train.validate_every": 2,
+    "train.validate_sentences": 2,
+    "train.average_best": 1,
+    "search.max_length": 4,
+}
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty directory to be in, with a copy of the hub's Multi30k in it."""
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    pairs = generate(200)
+    hub = tmp_path / "hub"
+    hub.mkdir()
+    for split, rows in (("train", pairs.train), ("validation", pairs.valid), ("test", pairs.test)):
+        table = pa.table({"en": [pair[0] for pair in rows], "de": [pair[1] for pair in rows]})
+        pq.write_table(table, hub / f"{split}.parquet")
+    return hub
+
+
+def reduced(words: list[str], hub: Path) -> list[str]:
+    """A command that does the same on less."""
+    words = [word.replace("hf:bentrevett/multi30k", f"hf:{hub}") for word in words]
+    if words[0] == "demo-data":
+        words[words.index("--size") + 1] = "300"
+    elif words[0] == "preprocess":
+        words = [word for word in words if not word.startswith("vocabulary.size")]
+        words = [
+            word
+            for word, after in zip(words, [*words[1:], ""], strict=False)
+            if word != "--set" or "=" in after
+        ]
+        words += ["--workers", "1"]
+    elif words[0] == "train":
+        words += [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
+        words += ["--threads", "1"]
+    elif words[0] == "evaluate":
+        words += ["--samples", "10", "--workers", "1"]
+    elif words[:2] == ["recipe", "multi30k-de-en"]:
+        words += ["--dry-run"]
+    return words
+
+
+def run(line: str, run_nmt: Run, hub: Path) -> bool:
+    """Run a line as a shell would, as far as documentation needs it; False if there is no `nmt` in it."""
+    given = ""
+    ran = False
+    for part in split_pipe(line):
+        words, redirections = [], {}
+        rest = iter(part)
+        for word in rest:
+            if word in ("<", ">"):
+                redirections[word] = Path(next(rest))
+            else:
+                words.append(word)
+        if "<" in redirections:
+            given = redirections["<"].read_text("utf-8")
+        if words[0] == "echo":
+            given = " ".join(words[1:]) + "\n"
+        elif words[0] == "nmt":
+            outcome = run_nmt(*reduced(words[1:], hub), stdin=given)
+            assert outcome.code == 0, f"{shlex.join(words)}\n{outcome.stderr}"
+            given, ran = outcome.stdout, True
+        else:
+            return ran  # make, source, cat
+        if ">" in redirections:
+            redirections[">"].write_text(given, "utf-8")
+    return ran
+
+
+def here_documents(page: Path) -> Iterator[tuple[str, str]]:
+    """Files that a page writes with cat."""
+    text = page.read_text("utf-8")
+    yield from re.findall(r"^cat > (\S+) <<'END'\n(.*?)^END$", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize(("name", "least"), [("README.md", 10), ("docs/tutorial.md", 16)])
+def test_the_commands_of_a_page_run_in_their_order(
+    name: str,
+    least: int,
+    nmt: Run,
+    place: Path,
+) -> None:
+    page = REPOSITORY / name
+    for file, content in here_documents(page):
+        Path(file).write_text(content, "utf-8")
+    done = [run(line, nmt, place) for line in shell_lines(page)]
+    assert sum(done) >= least

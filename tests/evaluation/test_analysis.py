@@ -1,0 +1,120 @@
+"""What lies behind a score: lengths, frequencies, faults, differences, lost lines."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nmt_cli.evaluation import Request, evaluate
+from nmt_cli.evaluation.faults import Faults, has_loop
+from nmt_cli.evaluation.length_buckets import LengthTally
+from nmt_cli.evaluation.mismatch import first_line_off
+from nmt_cli.evaluation.report.differences import closest, marked_hypothesis, marked_reference, units
+from nmt_cli.evaluation.texts import Text, language_of
+from nmt_cli.evaluation.training_text import RecallTally, TrainingText
+from nmt_cli.metrics.corpus_metric import CorpusMetric
+
+Write = Callable[..., Path]
+
+
+@pytest.mark.parametrize(
+    ("text", "loops"),
+    [
+        ("the man the man the man runs", True),
+        ("a very very long road", False),
+        ("no no no no", True),
+        ("one two three one two three four", True),
+        ("one two one two", False),
+        (". . . . . .", False),
+        ("", False),
+        ("我喜欢我喜欢我喜欢我喜欢我喜欢我喜欢我喜欢", True),
+    ],
+)
+def test_a_loop_is_what_language_does_not_repeat(text: str, loops: bool) -> None:
+    assert has_loop(text) is loops
+
+
+def test_faults_are_found_where_they_are() -> None:
+    faults = Faults()
+    hypotheses = ["", "Ein Haus", "so so so so", "er kam", "1.000 Euro", "Berlin"]
+    references = ["x", "a house", "so", "he came in 1999", "1,000 euros", "Berlin"]
+    sources = ["x", "Ein Haus", "so", "er kam 1999", "1.000 Euro", "Berlin"]
+    faults.observe(11, hypotheses, [list(references)], sources)
+    assert (faults.empty, faults.untranslated, faults.repeated) == ([11], [12, 15], [13])
+    assert (faults.dropped_numbers, faults.with_numbers) == ([14], 2)
+
+
+def test_length_buckets_add_up_to_the_whole() -> None:
+    metric = CorpusMetric("bleu")
+    hypotheses = [" ".join(f"w{i % 7}" for i in range(n)) for n in range(1, 41)]
+    metric.prepare([[line + " w1" for line in hypotheses]])
+    statistics = metric.statistics(hypotheses)
+    tally = LengthTally()
+    tally.observe(np.arange(1, 41), statistics)
+    buckets = tally.buckets(metric)
+    assert sum(bucket.sentences for bucket in buckets) == 40
+    assert [bucket.shortest for bucket in buckets] == [1, 11, 21, 31]
+    rows = statistics[10:20].sum(axis=0)
+    assert buckets[1].bleu == metric.score(rows)
+
+
+def test_recall_goes_by_frequency_in_training() -> None:
+    training = TrainingText("train", [["a a a b", "a b c"]], str.split)
+    assert training.frequencies == Counter(a=4, b=2, c=1)
+    tally = RecallTally(training, str.split)
+    tally.observe(["a b b x"], ["a b c new c"])
+    found = {(bucket.least, bucket.most): (bucket.found, bucket.words) for bucket in tally.buckets()}
+    assert found == {(0, 0): (0, 1), (1, 1): (0, 2), (2, 4): (2, 2)}
+    assert training.seen(["a  b c", "a b", ""]) == 1
+
+
+def test_references_in_the_training_data_are_a_warning(write: Write) -> None:
+    lines = [f"this is sentence number {n}" for n in range(50)]
+    hypotheses, references, train = write("h.en", *lines), write("r.en", *lines), write("t.en", *lines[:10])
+    evaluation = evaluate(Request([hypotheses], [references], train=[train], samples=0))
+    (notice,) = evaluation.warnings
+    assert notice.name == "seen-in-training"
+    assert "10 of 50 references (20.0%)" in notice.message
+
+
+def test_the_first_line_off_is_found() -> None:
+    lines = [f"line {n} has the words w{n} and v{n}" for n in range(200)]
+    noisy = [line.replace("words", "sounds") for line in lines]
+    assert first_line_off(noisy[:80] + noisy[81:], lines) == 81
+    assert first_line_off(lines, [*noisy[:120], "an extra line", *noisy[120:]]) == 121
+    assert first_line_off(lines[:150], lines) == 151
+
+
+def test_differences_are_marked_and_the_text_stays() -> None:
+    assert marked_hypothesis("a big <b> house", "a small house") == (
+        'a <mark class="extra">big &lt;b&gt;</mark> house'
+    )
+    assert marked_reference("a small house", "a big house") == 'a <mark class="missing">small</mark> house'
+    for text in ("Das ist's, 3.5 %!", "  我喜欢 Python3。", ""):
+        assert "".join(units(text)) == text
+    assert closest("the cat sat", ["a dog", "the cat sits"]) == "the cat sits"
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        ("ref.de", "de"),
+        ("ref.A.zh.gz", "zh"),
+        ("x.pt_BR", "pt_BR"),
+        ("hyp.txt", None),
+        ("hyp", None),
+        ("a.0", None),
+    ],
+)
+def test_the_name_of_a_file_tells_its_language(name: str, language: str | None) -> None:
+    assert language_of(Path(name)) == language
+
+
+def test_lines_are_counted_as_everywhere_in_nmt(tmp_path: Path) -> None:
+    path = tmp_path / "odd"
+    path.write_bytes("a\u2028b\r\n\n c\x0bd".encode())
+    text = Text.open(path)
+    assert text.take(10) == ["a\u2028b", "", " c\x0bd"]
+    assert (text.lines, text.blank) == (3, [2])

@@ -1,0 +1,151 @@
+"""`nmt recipe`: the whole chain through the command, on a recipe of a few hundred pairs."""
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.corpus import hub
+from tests.cli.conftest import Run
+
+
+def commands(stderr: str) -> list[list[str]]:
+    """The commands that were shown."""
+    return [shlex.split(line[2:]) for line in stderr.split("\n") if line.startswith("$ ")]
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def test_all_recipes_are_listed(nmt: Run) -> None:
+    listed = nmt("recipe")
+    rows = listed.stdout.rstrip("\n").split("\n")
+    assert len(rows) == 1 + 13
+    assert rows[0].split() == ["recipe", "corpus", "pairs", "time"]
+    assert any(row.startswith("wmt14-en-de") and "4,508,785" in row for row in rows)
+
+
+@pytest.mark.usefixtures("recipes")
+class TestChain:
+    def test_it_ends_with_a_verdict_and_repeats_nothing(self, nmt: Run, text: Path, out: Path) -> None:
+        first = nmt("recipe", "numbers", "--data", text, "--out", out, "--threads", 1, "--device", "cpu")
+        assert first.code == 0, first.stderr
+        assert [words[:2] for words in commands(first.stderr)] == [
+            ["nmt", name] for name in ("preprocess", "train", "translate", "evaluate")
+        ]
+        assert "on numbers; there is no band of our own runs yet" in first.stdout
+        assert "signature: nrefs:1|" in first.stdout
+        assert len((out / "test.hyp.en").read_bytes().split(b"\n")) == 5 + 1
+        assert (out / "report.html").exists()
+
+        model = (out / "run" / "model.safetensors").stat().st_mtime_ns
+        again = nmt("recipe", "numbers", "--data", text, "--out", out)
+        assert again.code == 0
+        assert commands(again.stderr) == []
+        assert (out / "run" / "model.safetensors").stat().st_mtime_ns == model
+
+        other = nmt("recipe", "numbers", "--data", text, "--out", out, "--set", "search.beam_size=1")
+        assert [words[1] for words in commands(other.stderr)] == ["translate", "evaluate"]
+
+        refused = nmt("recipe", "numbers", "--data", text, "--out", out, "--set", "train.seed=2")
+        assert refused.code == 2
+        assert "run was made with other settings or other text" in refused.error
+        assert "--overwrite" in refused.hint
+        assert (out / "run" / "model.safetensors").stat().st_mtime_ns == model
+
+        replaced = nmt(
+            "recipe", "numbers", "--data", text, "--out", out, "--set", "train.seed=2", "--overwrite"
+        )
+        assert replaced.code == 0, replaced.stderr
+        assert [words[1] for words in commands(replaced.stderr)] == ["train", "translate", "evaluate"]
+
+    def test_a_score_below_the_band_is_a_failure(
+        self,
+        nmt: Run,
+        text: Path,
+        out: Path,
+        recipes: Path,
+    ) -> None:
+        band = '[band]\nlow = 90.0\nhigh = 99.0\nscores = [95.0]\nhardware = "-"\ntime = "-"\nversion = "-"\n'
+        with (recipes / "numbers" / "expected.toml").open("a", encoding="utf-8") as file:
+            file.write(band)
+        found = nmt("recipe", "numbers", "--data", text, "--out", out, "--threads", 1)
+        assert found.code == 1
+        assert "below the expected band 90.0–99.0" in found.stdout
+        assert "not as good as it was" in found.error
+        assert "curves.svg" in found.hint
+
+    def test_a_smoke_run_gets_no_verdict(self, nmt: Run, text: Path, out: Path) -> None:
+        found = nmt("recipe", "numbers", "--smoke", "--data", text, "--out", out, "--threads", 1)
+        assert found.code == 0, found.stderr
+        assert found.stdout.rstrip("\n").split("\n")[-1] == (
+            "numbers: every step works; the score of a smoke run means nothing"
+        )
+
+    def test_dry_run_shows_the_commands_and_writes_nothing(self, nmt: Run, text: Path, out: Path) -> None:
+        found = nmt("recipe", "numbers", "--data", text, "--out", out, "--processes", 2, "--dry-run")
+        lines = found.stdout.rstrip("\n").split("\n")
+        assert lines[0].startswith(f"nmt preprocess --source-lang de --target-lang en --train {text}/train ")
+        assert lines[1].startswith(f"torchrun --standalone --nproc-per-node 2 -m nmt_cli train {out}/data ")
+        assert not out.exists()
+
+    def test_a_wrong_setting_is_refused_before_anything_is_done(
+        self, nmt: Run, text: Path, out: Path
+    ) -> None:
+        found = nmt("recipe", "numbers", "--data", text, "--out", out, "--set", "train.sead=2")
+        assert found.code == 2
+        assert "nearest: train.seed" in found.error
+        assert not out.exists()
+
+
+def test_a_killed_recipe_resumes_training(nmt: Run, recipes: Path, text: Path, out: Path) -> None:
+    recipe = recipes / "numbers" / "recipe.toml"
+    content = recipe.read_text("utf-8").replace("validate_every = 4", "validate_every = 150\nsave_every = 2")
+    recipe.write_text(content.replace("max_updates = 4", "max_updates = 150\nlog_every = 1"), "utf-8")
+    program = (
+        "from pathlib import Path; from nmt_cli.recipe import catalog; from nmt_cli.cli import main; "
+        f"catalog.recipes_folder = lambda: Path({str(recipes)!r}); main()"
+    )
+    arguments = ["recipe", "numbers", "--data", str(text), "--out", str(out), "--threads", "1"]
+    metrics = out / "run" / "metrics.jsonl"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *arguments], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    ) as process:
+        while process.poll() is None and not (metrics.exists() and metrics.stat().st_size > 1000):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    log = json.loads((out / "recipe.json").read_text("utf-8"))["steps"]
+    assert (log["preprocess"]["state"], log["train"]["state"]) == ("done", "begun")
+
+    resumed = nmt(*arguments)
+    assert resumed.code == 0, resumed.stderr
+    first, *others = commands(resumed.stderr)
+    assert first == ["nmt", "train", "--resume", f"{out}/run", "--threads", "1"]
+    assert [words[1] for words in others] == ["translate", "evaluate"]
+    steps = [json.loads(line) for line in metrics.read_text("utf-8").split("\n") if line]
+    updates = [step["update"] for step in steps if step["kind"] == "step"]
+    assert updates == list(range(1, 151))  # none twice, none left out
+
+
+def test_unplugged_a_hub_recipe_fails_with_a_hint(
+    nmt: Run, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "_reachable", lambda endpoint: False)
+    found = nmt("recipe", "multi30k-de-en", "--out", out)
+    assert found.code == 1
+    assert "cannot be reached" in found.error
+    assert "--data DIR (train: train.de + .en" in found.hint
+
+
+def test_options_without_a_recipe_are_refused(nmt: Run) -> None:
+    found = nmt("recipe", "--smoke")
+    assert found.code == 2
+    assert "there is no recipe" in found.error

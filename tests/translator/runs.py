@@ -1,0 +1,65 @@
+"""Run directories with tiny models that were never trained: enough to hold a contract against."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from nmt_cli import manifest
+from nmt_cli.config import Config, Resolved, resolve
+from nmt_cli.model import build_model
+from nmt_cli.run.durable import tensor_bytes
+from nmt_cli.run.weights import weights_of
+from nmt_cli.tokens import EOS
+from nmt_cli.vocabulary import Vocabularies
+
+WORDS = [consonant + vowel for consonant in "bdfgklmnprst" for vowel in "aeiou"]
+LINES = [" ".join(WORDS[(7 * i + j * j) % len(WORDS)] for j in range(1 + i % 9)) + "." for i in range(200)]
+
+SMALL = (
+    "model.embedding_size=16",
+    "model.hidden_size=24",
+    "model.encoder_layers=1",
+    "model.decoder_layers=1",
+    "vocabulary.size=330",
+    "search.max_length=30",
+    "search.max_length_ratio=1.0",
+    "search.max_length_constant=5",
+)
+
+
+def make_run(
+    folder: Path,
+    settings: Sequence[str] = (),
+    *,
+    seed: int = 1,
+    lines: Sequence[str] = LINES,
+    likes_bytes: bool = True,
+) -> Path:
+    """A run directory as `nmt train` writes it."""
+    resolved = resolve(None, [*SMALL, *settings])
+    folder.mkdir(parents=True)
+    vocabularies = Vocabularies.train(lambda sides: list(lines) * len(sides), resolved.config.vocabulary)
+    vocabularies.save(folder)
+    (folder / "config.json").write_text(resolved.to_json(), "utf-8")
+    facts = {"source_lang": "xx", "target_lang": "yy", "data": "data", "data_sha256": "0" * 64}
+    (folder / "run.json").write_text(json.dumps(facts), "utf-8")
+    (folder / "model.safetensors").write_bytes(_weights(resolved, vocabularies, seed, likes_bytes))
+    files = [path.name for path in folder.iterdir()]
+    manifest.write_manifest(folder, "run", files)
+    return folder
+
+
+def _weights(resolved: Resolved, vocabularies: Vocabularies, seed: int, likes_bytes: bool) -> bytes:
+    config: Config = resolved.config
+    generator = torch.Generator().manual_seed(seed)
+    sizes = len(vocabularies.source), len(vocabularies.target)
+    model = build_model(config.model, *sizes, shared=vocabularies.joint, generator=generator)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(3.0)  # far from uniform, as after training
+        model.vocabulary.bias[EOS] += 5.0 if likes_bytes else 2.0
+        # Bytes are what breaks lines and UTF-8, so this model likes to say them.
+        model.vocabulary.bias[torch.from_numpy(vocabularies.target.is_byte)] += 2.0 if likes_bytes else -9.0
+    return tensor_bytes(weights_of(model))

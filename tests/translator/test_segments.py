@@ -1,0 +1,64 @@
+"""Long lines are cut where it hurts least, and nothing of them is lost."""
+
+import time
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmt_cli.translator.segments import join_texts, split_line
+
+
+def characters(texts: Sequence[str]) -> list[int]:
+    return [len(text) for text in texts]
+
+
+def cut(text: str, limit: int) -> list[str]:
+    return [segment.text for segment in split_line(text, limit, characters)]
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "segments"),
+    [
+        ("One. Two! “Three.” Four", 10, ["One.", "Two!", "“Three.”", "Four"]),
+        ("one two, three four, five", 12, ["one two,", "three four,", "five"]),
+        ("one two three", 7, ["one two", "three"]),
+        ("abcdefgh", 3, ["abc", "def", "gh"]),
+        ("你好。再见。", 3, ["你好。", "再见。"]),
+        ("  a b  ", 1, ["a", "b"]),
+        ("e\u0301e\u0301", 3, ["e\u0301", "e\u0301"]),
+    ],
+)
+def test_sentences_then_clauses_then_spaces_then_anywhere(text: str, limit: int, segments: list[str]) -> None:
+    assert cut(text, limit) == segments
+
+
+@given(st.text("ab .,!?。，\r\t\u2028é\u0301", max_size=120), st.integers(1, 30))
+def test_no_segment_is_too_long_and_nothing_is_lost(text: str, limit: int) -> None:
+    segments = split_line(text, limit, characters)
+    assert all(len(segment.text) <= limit for segment in segments)
+    whole = "".join(segment.text + segment.separator.replace("\0", "") for segment in segments)
+    assert whole.replace("\r", " ") == text.strip().replace("\r", " ")
+    assert not any(set("\r\n") & set(segment.separator) for segment in segments)
+
+
+def test_translations_are_joined_with_the_spacing_of_the_source() -> None:
+    segments = split_line("Eins.  Zwei.\tDrei.", 6, characters)
+    separators = [segment.separator for segment in segments]
+    assert join_texts(["One.", "Two.", "Three."], separators) == "One.  Two.\tThree."
+    assert join_texts(["One.", "", "Three."], separators) == "One.  Three."
+    chinese = [segment.separator for segment in split_line("你好。再见。", 3, characters)]
+    assert join_texts(["Hello.", "Bye."], chinese) == "Hello. Bye."
+    assert join_texts(["こんにちは。", "さようなら。"], chinese) == "こんにちは。さようなら。"
+
+
+@pytest.mark.parametrize("text", ["." * 300_000, "a" * 300_000, "a, " * 100_000, "a.' " * 75_000])
+def test_a_very_long_line_is_cut_in_linear_time(text: str) -> None:
+    began = time.process_time()
+    assert all(len(part) <= 256 for part in cut(text, 256))
+    assert time.process_time() - began < 20  # quadratic would be hours
+
+
+def test_a_character_of_more_parts_than_fit_is_cut_all_the_same() -> None:
+    assert cut("e\u0301\u0301\u0301\u0301", 1) == ["e", *["\u0301"] * 4]

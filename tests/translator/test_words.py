@@ -1,0 +1,44 @@
+"""Pieces to words, and attention between words."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmt_cli.translator.alignment import links_of, pharaoh
+from nmt_cli.translator.words import group_pieces, word_attention, words_of
+
+
+@pytest.mark.parametrize(
+    ("pieces", "words"),
+    [
+        (["▁Ein", "▁Hu", "nd", ".", "</s>"], ["Ein", "Hund."]),
+        (["▁", "Hund", "▁", "da", "</s>"], ["Hund", "da"]),
+        (["▁▁", "▁a", "▁", "▁", "b", "▁"], ["a", "b"]),
+        (["▁", "<0xC3>", "<0xA4>", "h", "▁x"], ["äh", "x"]),
+        (["▁New▁York", "▁x"], ["NewYork", "x"]),
+        (["</s>"], []),
+        ([], []),
+    ],
+)
+def test_words_are_what_stands_between_spaces(pieces: list[str], words: list[str]) -> None:
+    assert list(words_of(pieces, group_pieces(pieces))) == words
+
+
+def test_each_piece_of_a_word_vocabulary_is_a_word() -> None:
+    assert group_pieces(["▁a", "<unk>", "<unk>", "</s>"], whole_words=True) == ((0,), (1,), (2,))
+
+
+@given(st.lists(st.text("ab▁", min_size=1, max_size=4), max_size=12))
+def test_every_piece_is_in_exactly_one_word_unless_there_is_none(pieces: list[str]) -> None:
+    groups = group_pieces(pieces)
+    flat = [position for group in groups for position in group]
+    assert flat == (list(range(len(pieces))) if groups else [])
+
+
+def test_attention_is_summed_over_source_pieces_and_averaged_over_target_pieces() -> None:
+    alpha = torch.tensor([[0.5, 0.2, 0.2, 0.1], [0.1, 0.4, 0.4, 0.1], [0.0, 0.0, 0.1, 0.9]])  # (T, S)
+    words = word_attention(alpha, ((0,), (1, 2)), ((0, 1),))
+    torch.testing.assert_close(words, torch.tensor([[0.3, 0.6]]))
+    assert links_of(alpha, ((0,), (1, 2)), ((0, 1), (2,))) == ((1, 0),)  # the last looks at <eos>
+    assert pharaoh(((1, 0), (0, 2), (0, 1))) == "0-1 0-2 1-0"
