@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from demo_corpus import demo_corpus
+
 from nmt_cli.config import PRESETS, resolve
 from nmt_cli.metrics import bleu, tokenizer_for
 from nmt_cli.run import RunDirectory
@@ -56,33 +58,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         data = list(arguments.data)
         if arguments.demo_pairs:
-            data.insert(0, demo_data(Path(folder), arguments.demo_pairs))
+            data.insert(0, demo_corpus(Path(folder), pairs=arguments.demo_pairs, vocabulary=DEMO_VOCABULARY))
         for directory in data:
             rows = measured(
                 directory, systems, arguments.settings, updates=arguments.updates, threads=arguments.threads
             )
             for line in table(directory, arguments.updates, rows):
                 print(line, flush=True)
-
-
-def demo_data(folder: Path, pairs: int) -> Path:
-    """The embedded corpus as a data directory."""
-    from nmt_cli.demo import write
-    from nmt_cli.preprocess import Request, preprocess
-
-    text = folder / "text"
-    write(text, pairs, seed=1, overwrite=False)
-    request = Request(
-        source_lang="en",
-        target_lang="de",
-        train=[str(text / "train")],
-        valid=[str(text / "valid")],
-        test=[str(text / "test")],
-        out=folder / "demo",
-        settings=resolve(None, [f"vocabulary.size={DEMO_VOCABULARY}"]),
-    )
-    preprocess(request, lambda report: None)
-    return folder / "demo"
 
 
 def measured(

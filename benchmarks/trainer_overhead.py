@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import median
 
 import torch
+from demo_corpus import demo_corpus
 
 from nmt_cli.batch import Batch
 from nmt_cli.config import Resolved, resolve
@@ -39,30 +40,10 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        data = arguments.data or demo_data(Path(folder))
+        data = arguments.data or demo_corpus(Path(folder), pairs=6000, vocabulary=2000)
         resolved = with_data_settings(resolve(None, [*arguments.settings, *NO_END]), DataDirectory.open(data))
         with start(data, Path(folder) / "run", resolved, machine=ON_CPU) as trainer:
             compare(blocks_of(trainer), bare_blocks(data, resolved), arguments.rounds)
-
-
-def demo_data(folder: Path) -> Path:
-    """A small data directory with the default vocabulary."""
-    from nmt_cli.demo import write
-    from nmt_cli.preprocess import Request, preprocess
-
-    write(folder / "text", 6000, seed=1, overwrite=False)
-    text = folder / "text"
-    request = Request(
-        source_lang="en",
-        target_lang="de",
-        train=[str(text / "train")],
-        valid=[str(text / "valid")],
-        test=[str(text / "test")],
-        out=folder / "data",
-        settings=resolve(None, ["vocabulary.size=2000"]),
-    )
-    preprocess(request, lambda report: None)
-    return folder / "data"
 
 
 def blocks_of(trainer: Trainer) -> Iterator[None]:

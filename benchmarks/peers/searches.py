@@ -22,7 +22,8 @@ def ours(sizes: dict[str, int], beam: int, int8: bool = False, **settings: Any) 
     """Our search as `Translator` calls it."""
     from nmt_cli.config import SearchConfig
     from nmt_cli.search import ModelScorer, search
-    from nmt_cli.search.beam import ROWS
+    from nmt_cli.search.leaving import ROWS
+    from nmt_cli.translator.arranging import arrange
     from nmt_cli.translator.filling import widen
     from nmt_cli.translator.quantization import quantize
 
@@ -30,6 +31,7 @@ def ours(sizes: dict[str, int], beam: int, int8: bool = False, **settings: Any) 
     model.eval()
     if int8:
         quantize(model)
+    arrange(model)
     scorer = ModelScorer(model)
 
     @torch.inference_mode()

@@ -257,7 +257,7 @@ def evaluate(
         )
         show_alignments(found, output)
         return
-    from nmt_cli.cli.evaluation_output import show, write
+    from nmt_cli.cli.evaluation_output import refuse_unwritable, show, write
     from nmt_cli.config.layers import section_assignments
     from nmt_cli.evaluation import Request
 
@@ -266,7 +266,7 @@ def evaluate(
         references=references or (),
         source=source,
         baseline=baseline,
-        metrics=[name.strip().lower() for name in (metrics or METRICS).split(",")],
+        metrics=[name.strip().lower() for name in (METRICS if metrics is None else metrics).split(",")],
         tokenize=tokenize,
         target_language=target_lang,
         lowercase=lowercase,
@@ -281,6 +281,7 @@ def evaluate(
         workers=workers or _cores(),
     )
     _refuse_without_run(request, save=save, settings=settings)
+    refuse_unwritable(report, save)
     if threads is not None:
         _use_threads(request, threads)
     run, evaluation = _evaluate(request, level)

@@ -7,11 +7,21 @@ import typer
 
 from nmt_cli.cli.console import Verbosity, messages, results
 from nmt_cli.cli.evaluation_display import alignment_table, say_warning, score_tables, warn
-from nmt_cli.errors import NmtError
+from nmt_cli.errors import NmtError, OutputError
 
 if TYPE_CHECKING:
     from nmt_cli.evaluation import AlignmentEvaluation, Evaluation
     from nmt_cli.evaluation.evaluate import EvaluationRun
+
+
+def refuse_unwritable(*paths: Path | None) -> None:
+    """Find out before the work, not after it, that a file cannot be written."""
+    for path in paths:
+        if path is not None and not path.absolute().parent.is_dir():
+            raise OutputError(
+                f"cannot write {path}: {path.parent} is no directory",
+                hint="make it first, or choose another place",
+            )
 
 
 def show(evaluation: "Evaluation", output: str, *, named: bool) -> None:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from nmt_cli.cli.console import messages, results
+from nmt_cli.cli.line_notes import LineNotes
 from nmt_cli.cli.options import OUTPUT, DeviceOption, QuietOption, SetOption, ThreadsOption
+from nmt_cli.cli.translation_options import check_runs
 from nmt_cli.errors import UsageError
 from nmt_cli.output import new_file
 
@@ -82,7 +84,8 @@ def explain(
         raise typer.BadParameter("--html, --svg and --json need files of their own")
     if STDOUT in (html, svg):
         raise typer.BadParameter("only --json can go to standard output")
-    sentences = [_as_text(text) for text in texts] if texts else list(_lines_of_input())
+    check_runs([run], "nmt explain RUN_DIR < {path}")
+    sentences = [_as_text(text) for text in texts] if texts else _lines_of_input()
     given = _targets(sentences, targets)
     if svg is not None and len(sentences) > 1:
         raise UsageError(
@@ -143,19 +146,20 @@ def _explain(
             file.write(_content(name, explanations))
 
 
-def _lines_of_input() -> Iterator[str]:
-    if sys.stdin.isatty():
+def _lines_of_input() -> list[str]:
+    from nmt_cli.translator.lines import TextInput
+
+    if sys.stdin is not None and sys.stdin.isatty():
         raise UsageError(
             "there is no sentence",
             hint='nmt explain RUN_DIR "Ein Hund läuft.", or give lines on standard input',
         )
-    text = sys.stdin.buffer.read().decode(errors="replace")
-    if not text:
+    lines = list(TextInput(None, undecodable=LineNotes(messages()).undecodable))
+    if not lines:
         raise UsageError(
             "standard input is empty", hint='nmt explain RUN_DIR "Ein Hund läuft.", or give lines of text'
         )
-    for line in text.removesuffix("\n").split("\n"):
-        yield line.removesuffix("\r")
+    return lines
 
 
 def _targets(sentences: Sequence[str], targets: Sequence[str] | None) -> Sequence[str | None]:

@@ -3,9 +3,8 @@
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from rich.console import Console
 from rich.text import Text
-
-from nmt_cli.cli.console import messages
 
 if TYPE_CHECKING:
     from nmt_cli.translator.stream import Window
@@ -16,7 +15,9 @@ _FEW = 3
 class LineNotes:
     """Notes on standard error. They are never silenced: nothing is changed or cut without a word."""
 
-    def __init__(self) -> None:
+    def __init__(self, console: Console) -> None:
+        """`console` is also that of the progress: a note stands above its live line, not within."""
+        self._console = console
         self._counts: dict[str, int] = {}
 
     def __enter__(self) -> Self:
@@ -57,4 +58,4 @@ class LineNotes:
             self._say("warning", text)
 
     def _say(self, label: str, message: str) -> None:
-        messages().print(Text.assemble((f"{label}: ", "bold yellow"), message))
+        self._console.print(Text.assemble((f"{label}: ", "bold yellow"), message))

@@ -1,7 +1,6 @@
 """`nmt score`: how probable a model finds given translations."""
 
 import math
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ import typer
 from nmt_cli.cli.console import messages
 from nmt_cli.cli.line_notes import LineNotes
 from nmt_cli.cli.line_progress import LineProgress
-from nmt_cli.cli.options import OUTPUT, DeviceOption, QuietOption, ThreadsOption
+from nmt_cli.cli.options import OUTPUT, DeviceOption, QuietOption, SetOption, ThreadsOption
 from nmt_cli.cli.translation_options import (
     INPUT,
     BatchTokensOption,
@@ -67,6 +66,7 @@ def score(
     tokens: Annotated[
         bool, typer.Option("--tokens", help="Add tokens and their log p to --json.", rich_help_panel=OUTPUT)
     ] = False,
+    settings: SetOption = None,
     window: WindowOption = None,
     batch_tokens: BatchTokensOption = None,
     int8: Int8Option = False,
@@ -85,22 +85,25 @@ def score(
     if str(source) == str(target) == "-":
         raise UsageError("only one side can come from standard input", hint="name a file for the other")
 
+    from nmt_cli.config.layers import section_assignments
     from nmt_cli.line_output import line_output
     from nmt_cli.translator.lines import TextInput
     from nmt_cli.translator.pairs import Pairs
 
-    notes = LineNotes()
+    console = messages()
+    notes = LineNotes(console)
     sides = (
         TextInput(path, strict=strict, undecodable=partial(notes.undecodable, file=str(path)))
         for path in (source, target)
     )
     pairs = Pairs(*sides)
+    search = section_assignments("search", settings or ())
 
     from nmt_cli.translator import Details
     from nmt_cli.translator.stream import WINDOW, score_stream
 
     translator = load(
-        runs, {}, device=device, threads=threads, batch_tokens=batch_tokens, int8=int8, quiet=quiet
+        runs, search, device=device, threads=threads, batch_tokens=batch_tokens, int8=int8, quiet=quiet
     )
     need_attention(translator, alignments, "--alignments")
     write_line = _line_format(tsv=tsv, json=json, alignments=alignments, tokens=tokens)
@@ -108,15 +111,15 @@ def score(
         translator, pairs, window=window or WINDOW, details=Details(scores=True, alignment=alignments)
     )
     summary = Summary()
-    shown = sys.stderr.isatty() and not quiet
-    with line_output(out) as write, LineProgress(shown=shown) as bar, notes:
+    bar = LineProgress(console, out=out, wanted=None, quiet=quiet)
+    with line_output(out) as write, bar, notes:
         for part in found:
             lines = enumerate(zip(part.sources, part.translations, strict=True), start=part.first + 1)
             write(write_line(number, *line) for number, line in lines)
             summary.add(part.translations)
             bar.advance(len(part.sources))
     if not quiet:
-        messages().print(summary.text())
+        console.print(summary.text())
 
 
 class Summary:

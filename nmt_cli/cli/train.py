@@ -102,6 +102,8 @@ def train(
     from nmt_cli.trainer import Machine, start
     from nmt_cli.trainer import resume as go_on
 
+    if resume is not None and config is None and data is not None and data.suffix == ".toml":
+        data, config = None, data  # a resumed run knows its data
     resolved = resolve(config, assignments(settings, preset))
     machine = Machine(device=device, threads=threads, compiled=compiled, time_limit=limit)
     if resume is not None:
@@ -146,14 +148,22 @@ def _run(made: "AbstractContextManager[Trainer]", path: Path, level: Verbosity, 
     with made as trainer:
         display = TrainingDisplay(level, metric=trainer.metric, time_limit=limit)
         with Signals(trainer, display) as signals, display:
-            for report in trainer.run():
-                display.show(report)
+            try:
+                for report in trainer.run():
+                    display.show(report)
+            except (KeyboardInterrupt, Terminated):
+                display.notice(f"the last checkpoint is intact; go on with: nmt train --resume {path}")
+                raise
         assert isinstance(report, EndReport)
     if report.interrupted:
         if level > Verbosity.QUIET:
             messages().print(f"stopped after update {report.update:,}; go on with: nmt train --resume {path}")
         raise typer.Exit(128 + signals.received)
-    if level > Verbosity.QUIET:
+    if level == Verbosity.QUIET:
+        return
+    if not report.update:
+        messages().print(f"there is no model yet; go on with: nmt train --resume {path}")
+    else:
         messages().print(f"wrote {path}; translate with: nmt translate {path}")
 
 
@@ -163,6 +173,8 @@ class Signals:
     def __init__(self, trainer: "Trainer", display: TrainingDisplay) -> None:
         self._trainer, self._display = trainer, display
         self._first = 0.0
+        # torchrun passes on a Ctrl-C that the terminal has sent to us already.
+        self._grace = 1.0 if "RANK" in os.environ else 0.0
         self.received = int(signal.SIGINT)
         self._previous: dict[signal.Signals, Any] = {}
 
@@ -182,8 +194,7 @@ class Signals:
             self._first, self.received = time.monotonic(), number
             self._trainer.stop()
             self._display.notice("finishing the update and saving; again to stop at once")
-        # torchrun passes on a Ctrl-C that the terminal has sent to us already.
-        elif time.monotonic() - self._first > 1.0:
+        elif time.monotonic() - self._first > self._grace:
             raise KeyboardInterrupt if number == signal.SIGINT else Terminated
 
 

@@ -147,7 +147,7 @@ class TrainingDisplay:
         )
         if self._live:
             self._figures.plain = figures
-        elif time.monotonic() - self._said >= EVERY or report.update == self._first:
+        elif time.monotonic() - self._said >= EVERY:
             self._said = time.monotonic()
             left = self._left(report.update)
             self._console.print(f"update {report.update:,}  epoch {report.epoch}  {figures}  {left}")

@@ -138,7 +138,8 @@ def translate(
     from nmt_cli.line_output import line_output
     from nmt_cli.translator.lines import TextInput
 
-    notes = LineNotes()
+    console = messages()
+    notes = LineNotes(console)
     lines = TextInput(source, strict=strict, undecodable=notes.undecodable)
     search = _search_settings(settings, beam, n_best)
 
@@ -167,9 +168,9 @@ def translate(
         prefix=prefix,
     )
     if lines.is_terminal and sys.stderr.isatty() and not quiet:
-        messages().print("one sentence a line; Ctrl-D ends")
-    shown = progress if progress is not None else sys.stderr.isatty() and not stream and not quiet
-    with line_output(out) as write, LineProgress(shown=shown) as bar, notes:
+        console.print("one sentence a line; Ctrl-D ends")
+    bar = LineProgress(console, out=out, wanted=progress, quiet=quiet or stream)
+    with line_output(out) as write, bar, notes:
         for part in found:
             pairs = enumerate(zip(part.sources, part.translations, strict=True), start=part.first + 1)
             write(write_line(number, *pair) for number, pair in pairs)

@@ -17,7 +17,12 @@ from nmt_cli.evaluation.counting import Counter, Lines
 from nmt_cli.evaluation.examples import Block
 from nmt_cli.evaluation.length_buckets import counts_characters, lengths_of
 from nmt_cli.evaluation.mismatch import unequal_lines
-from nmt_cli.evaluation.notices import reference_notices, system_notices, training_notices
+from nmt_cli.evaluation.notices import (
+    identical_notices,
+    reference_notices,
+    system_notices,
+    training_notices,
+)
 from nmt_cli.evaluation.request import Progress, Request
 from nmt_cli.evaluation.result import (
     Bleu,
@@ -31,7 +36,7 @@ from nmt_cli.evaluation.result import (
 from nmt_cli.evaluation.systems import System, find_baseline, find_systems, translate
 from nmt_cli.evaluation.tally import SystemTally, observe_sample
 from nmt_cli.evaluation.test_set import TestSet, choose_tokenizer, find_test_set, target_language
-from nmt_cli.evaluation.texts import Text, refuse_empty
+from nmt_cli.evaluation.texts import Text, refuse_empty, refuse_two_readers
 from nmt_cli.evaluation.training_text import RecallTally, TrainingText
 from nmt_cli.evaluation.words import word_splitter
 from nmt_cli.metrics.character_ngrams import f_scores
@@ -56,6 +61,9 @@ class EvaluationRun:
             raise UsageError(
                 "there is no system to score", hint="name files of hypotheses or run directories"
             )
+        refuse_two_readers(
+            [*request.systems, *request.references, *request.train, *filter(None, [request.source])]
+        )
         self._request, self._report = request, report
         self.systems = find_systems(request.systems)
         self.baseline = find_baseline(self.systems, request.baseline)
@@ -255,7 +263,10 @@ class EvaluationRun:
             distribution=tally.distribution(),
             faults=self._faults(tally, text.lines),
             examples=tally.keeper.examples() if tally.keeper is not None else None,
-            warnings=system_notices(system.name, text, tally, details, tokenized_references=tokenized),
+            warnings=[
+                *identical_notices(system.name, text, self._references),
+                *system_notices(system.name, text, tally, details, tokenized_references=tokenized),
+            ],
         )
 
     def _faults(self, tally: SystemTally, lines: int) -> FaultReport:

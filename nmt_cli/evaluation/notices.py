@@ -38,6 +38,17 @@ def system_notices(
     return found
 
 
+def identical_notices(name: str, text: Text, references: Sequence[Text]) -> Iterator[Notice]:
+    """A reference that was taken for a system, as `*.de` does."""
+    for reference in references:
+        if text.sha256 == reference.sha256:
+            yield Notice(
+                name="is-the-reference",
+                message=f"{name} is the same text as the reference {reference.name}",
+                hint="leave it out, or name the hypotheses that were meant",
+            )
+
+
 def reference_notices(
     texts: Sequence[Text], checks: Sequence[TokenizedCheck], unreferenced: Sequence[int]
 ) -> list[Notice]:

@@ -78,6 +78,12 @@ def refuse_empty(texts: Iterable[Text]) -> None:
             raise CorpusError(f"{text.name} is empty", hint="give a file with one sentence on each line")
 
 
+def refuse_two_readers(paths: Iterable[Path]) -> None:
+    """Standard input can be read once."""
+    if sum(path == STANDARD_INPUT for path in paths) > 1:
+        raise UsageError("standard input is named twice (-)", hint="give all texts but one as files")
+
+
 def read_lines(path: Path) -> list[str]:
     """All lines of a file."""
     text = Text.open(path)

@@ -1,5 +1,6 @@
 """A recurrent layer: over all steps in one fused call, or one step at a time with the same weights."""
 
+from collections.abc import Callable
 from typing import cast
 
 import torch
@@ -19,10 +20,18 @@ class RecurrentLayer(nn.Module):
         self.cell = CELLS[cell]
         self.fused = self.cell.fused(input_size, hidden_size, batch_first=True)
         self.norm = nn.LayerNorm(hidden_size) if layer_norm else nn.Identity()
+        self._laid_out: tuple[Tensor, Tensor, Tensor, Tensor] | None = None
+
+    def lay_out(self, layout: Callable[[Tensor], Tensor]) -> None:
+        """Keep copies of W_ih and W_hh in another memory layout for single steps; the layer learns no more."""
+        W_ih, W_hh, b_ih, b_hh = self.weights
+        self._laid_out = layout(W_ih), layout(W_hh), b_ih, b_hh
 
     @property
     def weights(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """W_ih (G·H, I), W_hh (G·H, H), b_ih (G·H,), b_hh (G·H,) of the G gates."""
+        if self._laid_out is not None:
+            return self._laid_out
         fused = self.fused
         return cast(
             tuple[Tensor, Tensor, Tensor, Tensor],

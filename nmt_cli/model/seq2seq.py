@@ -140,7 +140,9 @@ class Seq2Seq(nn.Module):
     def learn_baseline(self, loss: Loss) -> None:
         """b ← 0.9 b + 0.1 mean log p(y_t), after the gradient of `loss` was taken   (Xu et al. 2015, 4.1)"""
         if self.baseline is not None:
-            self.baseline.lerp_(-loss.cross_entropy.to(self.baseline) / loss.tokens, 1 - BASELINE_DECAY)
+            reward = -loss.cross_entropy.to(self.baseline) / loss.tokens
+            # An update that is skipped because it is not finite must leave no trace here either.
+            self.baseline.lerp_(torch.where(reward.isfinite(), reward, self.baseline), 1 - BASELINE_DECAY)
 
     def _choice_loss(
         self, decoded: Decoded, losses: Tensor, counted: Tensor, positions: Tensor, scale: float

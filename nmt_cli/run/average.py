@@ -10,9 +10,8 @@ from torch import Tensor
 
 from nmt_cli import manifest
 from nmt_cli.errors import UsageError
-from nmt_cli.output import new_directory
 from nmt_cli.run.checkpoint import Checkpoints
-from nmt_cli.run.directory import KIND, MODEL, RunDirectory, listed
+from nmt_cli.run.directory import KIND, MODEL, RunDirectory, listed, new_run
 from nmt_cli.run.durable import tensor_bytes
 from nmt_cli.run.weights import mean_weights, weights_of
 
@@ -39,7 +38,7 @@ def average(
             )
     names, many = _checkpoints(first, last) if len(opened) == 1 else _models(opened)
     content = tensor_bytes(mean_weights(many))
-    with new_directory(out, overwrite=overwrite) as folder:
+    with new_run(out, overwrite=overwrite) as folder:
         for name in listed(first.path):
             if name != MODEL:
                 shutil.copyfile(first.path / name, folder / name)

@@ -24,8 +24,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -98,9 +98,7 @@ class RunDirectory:
     ) -> tuple[Self, Lock]:
         """Make the directory of a new run, which appears whole; `first_checkpoint` adds its part before."""
         facts = RunFacts.of(data)
-        # An old run that is replaced must not be one in use.
-        replaced = Lock(path) if (path / lock.NAME).exists() else nullcontext()
-        with replaced, new_directory(path, overwrite=overwrite) as temporary:
+        with new_run(path, overwrite=overwrite) as temporary:
             held = Lock(temporary)  # of the file: it stays with it when the folder is renamed
             try:
                 _fill(temporary, facts, resolved, data)
@@ -193,6 +191,21 @@ class RunDirectory:
         content = json.loads((self.path / MANIFEST).read_text("utf-8"))
         facts: FileFacts | None = content["files"].get(name)
         return facts
+
+
+@contextmanager
+def new_run(path: Path, *, overwrite: bool) -> Iterator[Path]:
+    """Like `new_directory`, but replaces nothing other than a run, and none that is in use."""
+    replaced = Lock(path) if _is_run(path) and (path / lock.NAME).exists() else nullcontext()
+    with replaced, new_directory(path, overwrite=overwrite, ours=_is_run) as temporary:
+        yield temporary
+
+
+def _is_run(folder: Path) -> bool:
+    try:
+        return bool(json.loads((folder / MANIFEST).read_text("utf-8"))["kind"] == KIND)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _fill(folder: Path, facts: RunFacts, resolved: Resolved, data: DataDirectory) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ class MetricsLog:
         self.path = folder / NAME
 
     def append(self, record: dict[str, Any]) -> None:
-        """Add one line; another process sees it at once."""
+        """Add one line; another process sees it at once. JSON has no nan: such a figure is null."""
+        record = {key: None if _no_number(value) else value for key, value in record.items()}
         try:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
@@ -54,3 +56,7 @@ class MetricsLog:
         kept = [record for record in records if record["update"] <= update and not record.get("final")]
         if kept != records or self.path.exists():
             write_text(self.path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in kept))
+
+
+def _no_number(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)

@@ -6,9 +6,11 @@ constraints   banned tokens, lengths, repetitions, prefixes
 penalties     length normalisation and coverage
 stopping      when a sentence needs no further step
 sampling      candidates drawn at random
+leaving       which sentences leave the batch
 hypotheses    backpointers, and the translations read back from them
 tree          everything that was considered
-beam          the loop, `search`
+greedy        the loop for the best token alone
+beam          the loop for all else, and `search`
 """
 
 from nmt_cli.search.beam import search

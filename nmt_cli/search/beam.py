@@ -1,4 +1,4 @@
-"""The loop: greedy search, beam search and sampling are the same steps with another choice of candidates.
+"""The loop: beam search and sampling are the same steps with another choice of candidates.
 
 B sentences · K hypotheses a sentence · S source positions · V tokens · C candidates of a step
 
@@ -19,19 +19,15 @@ from nmt_cli.errors import ConfigError, NmtError
 from nmt_cli.model.protocol import MemoryT, State, StateT
 from nmt_cli.search.candidates import Candidates, Split, best_candidates, force, split
 from nmt_cli.search.constraints import Constraints, build_constraints
+from nmt_cli.search.greedy import GreedyTrace, greedy
 from nmt_cli.search.hypotheses import Hypothesis, Trace, TraceStep
+from nmt_cli.search.leaving import is_time_to_look, staying
 from nmt_cli.search.penalties import LengthNormalization, coverage_penalty, source_mask
 from nmt_cli.search.sampling import draw_candidates, sentence_seeds, uniforms
 from nmt_cli.search.scorer import Scorer
 from nmt_cli.search.stopping import Standing, Stopping, build_stopping
 from nmt_cli.search.tree import SearchTree
 from nmt_cli.tokens import BOS
-
-# Finished sentences leave the batch when no more than this share is open (never: 1.3–1.5 × the time at beam 5).
-_LEAVE = 0.9
-# The last bits of a product on a CPU depend on its number of rows while there are fewer than this.
-ROWS = 16
-_LOOK_EVERY = 8  # steps between two looks at what is finished, where a look makes the device wait
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,17 +119,28 @@ def search(
     if B == 0:
         return []
     batch = _start(config, source_lengths, device, banned=banned, prefix=prefix, numbers=numbers, real=real)
+    if _is_greedy(config, tree):
+        picked = greedy(
+            scorer,
+            memory,
+            batch.constraints,
+            batch.done,
+            LengthNormalization.of(config),
+            scores=scores,
+            attention=attention,
+            alignment=alignment,
+        )
+        return _found(picked, config, source_lengths, real)
     # Before the first step all hypotheses of a sentence are the same: one is enough, unless they are drawn.
     open_ = _first_open(config, B, width if config.sampling else 1, device)
     state = scorer.start(memory, open_.tokens.shape[1])
     count = _candidates_needed(config, tree)
-    lazy = scorer.normalized or not (scores or width > 1 or count > 1)  # log Z = 0, or no matter
     trace = Trace(B, scores)
 
     for t in range(batch.constraints.longest_limit + 1):
         logits, state, alpha = scorer.step(open_.tokens, state, memory)  # (B, K, V), (B, K, S)
         log_p = logits.float()
-        if not lazy:
+        if not scorer.normalized:
             torch.log_softmax(log_p, dim=-1, out=log_p)  # in place: 2/3 of the time
         open_ = _cover(open_, alpha, config)
         candidates = _choose(log_p, open_, batch, config, t, count)  # (B, C)
@@ -149,18 +156,18 @@ def search(
         batch = _stop(
             batch, Standing(t + 1, ended, live.scores, ranked, parts.order, batch.constraints.limits)
         )
-        if device.type == "cpu" or t % _LOOK_EVERY == _LOOK_EVERY - 1:
+        if is_time_to_look(batch.done, t):
             remaining = int((~batch.done).sum())
             if remaining == 0:
                 break
-            rows = _staying(batch.done, remaining, width)
+            rows = staying(batch.done, remaining, width)
             if rows is not None:
                 batch, open_, live = batch.select(rows), open_.select(rows), live.select(rows)
                 memory, state = memory.select(rows), state.select(rows)
         if width > 1 and not config.sampling:  # else each hypothesis continues itself
             state = state.reorder(live.parents)
         open_ = open_.continued(live)
-    return _found(trace, config, source_lengths, B if real is None else real)
+    return _found(trace, config, source_lengths, real)
 
 
 def _trace_step(
@@ -194,15 +201,6 @@ def _stop(batch: _Batch, standing: Standing) -> _Batch:
     stopping, stop = batch.stopping.after(standing)
     nothing_open = ~(standing.open_log_p > -torch.inf).any(dim=1)  # (B,) true also for what is not a number
     return replace(batch, stopping=stopping, done=batch.done | stop | nothing_open)
-
-
-def _staying(done: Tensor, remaining: int, width: int) -> Tensor | None:
-    """The rows (B',) to go on with, or None if all stay: the open ones, on a CPU with enough others."""
-    fewest = -(-ROWS // width) if done.device.type == "cpu" else 0
-    staying = max(remaining, min(fewest, len(done)))
-    if staying > _LEAVE * len(done):
-        return None
-    return done.byte().argsort(stable=True)[:staying].sort().values
 
 
 def _start(
@@ -241,10 +239,19 @@ def _first_open(config: SearchConfig, sentences: int, hypotheses: int, device: t
     )
 
 
+def _is_greedy(config: SearchConfig, tree: SearchTree | None) -> bool:
+    """Whether the first hypothesis that ends is the result, and nothing else is asked for."""
+    return (
+        config.width == 1
+        and not config.sampling
+        and not config.coverage_penalty
+        and config.stopping != "exact"
+        and tree is None
+    )
+
+
 def _candidates_needed(config: SearchConfig, tree: SearchTree | None) -> int:
-    """2 K, so that K are left if K of them end. Greedy search needs one: if it ends, the sentence is done."""
-    if config.width == 1 and config.stopping != "exact" and tree is None:
-        return 1
+    """2 K, so that K are left if K of them end."""
     return max(2 * config.width, 0 if tree is None else tree.candidates)
 
 
@@ -287,7 +294,9 @@ def _rank(candidates: Candidates, open_: _Open, batch: _Batch, config: SearchCon
     return ranked + penalty.gather(1, candidates.parents)
 
 
-def _found(trace: Trace, config: SearchConfig, source_lengths: Tensor, real: int) -> list[list[Hypothesis]]:
+def _found(
+    trace: Trace | GreedyTrace, config: SearchConfig, source_lengths: Tensor, real: int | None
+) -> list[list[Hypothesis]]:
     hypotheses = trace.hypotheses(config.n_best, source_lengths)[:real]
     nothing = sum(not found for found in hypotheses)
     if nothing:

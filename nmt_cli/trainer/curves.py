@@ -28,7 +28,7 @@ class Curve:
 
 def draw_curves(records: Sequence[Mapping[str, Any]]) -> str:
     """The lines of metrics.jsonl as an SVG with two panels."""
-    steps = [record for record in records if record["kind"] == "step"]
+    steps = [record for record in records if record["kind"] == "step" and record["perplexity"] is not None]
     validations = [
         record for record in records if record["kind"] == "validation" and not record.get("averaged")
     ]

@@ -135,6 +135,11 @@ class Learner:
         except RuntimeError as error:
             if "can't allocate memory" in str(error) or "not enough memory" in str(error):
                 raise self._out_of_memory() from error
+            if type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
+                raise TrainingError(
+                    f"torch.compile failed: {str(error).strip().partition(chr(10))[0]}",
+                    hint="train without --compile; on a CPU it needs a C++ compiler",
+                ) from error
             raise
 
     def _out_of_memory(self) -> TrainingError:

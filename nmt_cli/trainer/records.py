@@ -5,6 +5,7 @@ Only the leading process writes; the others go through the same motions without 
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from nmt_cli.run.checkpoint import Checkpoint, Checkpoints
 from nmt_cli.run.directory import MODEL, RunDirectory
-from nmt_cli.run.durable import write_json, write_text
+from nmt_cli.run.durable import write_text
 from nmt_cli.run.metrics_log import MetricsLog
 from nmt_cli.run.model_card import model_card
 from nmt_cli.trainer.curves import draw_curves
@@ -42,10 +43,9 @@ class Records:
             return
         self._log.append(_validation_record(report))
         if report.samples:
-            write_json(
-                self.folder / "samples.json",
-                {"update": report.update, "samples": [asdict(s) for s in report.samples]},
-            )
+            samples = {"update": report.update, "samples": [asdict(sample) for sample in report.samples]}
+            # Not indented, which would give every number of the attention a line.
+            write_text(self.folder / "samples.json", json.dumps(samples, ensure_ascii=False) + "\n")
         write_text(self.folder / "curves.svg", draw_curves(self._log.read()))
 
     def checkpoint(self, progress: Progress, learner: Learner) -> None:

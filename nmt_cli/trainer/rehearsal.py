@@ -19,7 +19,7 @@ from nmt_cli.store import DataDirectory
 from nmt_cli.trainer.distributed import Group
 from nmt_cli.trainer.learner import Learner
 from nmt_cli.trainer.settings import with_data_settings, with_model_settings
-from nmt_cli.trainer.setup import Machine, make_batches, make_learner
+from nmt_cli.trainer.setup import Machine, make_batches, make_learner, warm_start
 
 UPDATES = 6  # that are timed, after one that is not
 SECONDS = 20.0  # and no more of them after this time
@@ -48,11 +48,14 @@ class Rehearsal:
 def rehearse(data: Path, settings: Resolved, *, init: Path | None = None, machine: Machine) -> Rehearsal:
     """Check everything that `start` checks about settings and data, and measure."""
     opened = DataDirectory.open(data)
-    if init is not None:
-        settings = with_model_settings(settings, RunDirectory.open(init).resolved)
+    other = RunDirectory.open(init) if init is not None else None
+    if other is not None:
+        settings = with_model_settings(settings, other.resolved)
     resolved = with_data_settings(settings, opened)
     group = Group()
     learner = make_learner(opened, resolved.config, group, machine)
+    if other is not None:
+        warm_start(learner, other, opened)
     batches = make_batches(opened, resolved.config, group, learner.device)
     plan = batches.plan(1)
     accumulate = resolved.config.train.accumulate

@@ -15,7 +15,7 @@ from nmt_cli.errors import ConfigError, StoreError, UsageError
 from nmt_cli.model import build_model
 from nmt_cli.run.checkpoint import Checkpoints
 from nmt_cli.run.directory import CONFIG, MODEL, RunDirectory, fingerprint
-from nmt_cli.run.durable import remove_partial
+from nmt_cli.run.durable import remove_partial, tensor_bytes
 from nmt_cli.run.lock import Lock
 from nmt_cli.run.metrics_log import MetricsLog
 from nmt_cli.run.weights import weights_of
@@ -62,7 +62,7 @@ def start(
         )
         learner = make_learner(opened, resolved.config, group, machine)
         if other is not None:
-            _warm_start(learner, other, opened)
+            warm_start(learner, other, opened)
         progress = Progress()
         batches = make_batches(opened, resolved.config, group, learner.device)
         batches.plan(1)  # refuses an empty training set before anything is written
@@ -219,7 +219,8 @@ class _Asked:
         return self.function()
 
 
-def _warm_start(learner: Learner, other: RunDirectory, data: DataDirectory) -> None:
+def warm_start(learner: Learner, other: RunDirectory, data: DataDirectory) -> None:
+    """Begin with the weights of another run, which must have the same vocabularies."""
     init = other.path
     for side in ("source", "target"):
         if getattr(other.vocabularies, side) != getattr(data.vocabularies, side):
@@ -253,4 +254,4 @@ def _mend(run: RunDirectory, progress: Progress, data: DataDirectory) -> None:
     MetricsLog(run.path).rewind(progress.update)
     run.publish(CONFIG, run.resolved.to_json().encode())
     if progress.best_update is not None:
-        run.publish(MODEL, Checkpoints(run.path).weights_path(progress.best_update).read_bytes())
+        run.publish(MODEL, tensor_bytes(Checkpoints(run.path).load_weights(progress.best_update)))

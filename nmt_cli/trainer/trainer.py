@@ -152,9 +152,10 @@ class Trainer:
         return report
 
     def _check_gradients(self) -> None:
-        if int(self._learner.optimization.skipped_in_a_row) >= SKIPPED_LIMIT:
+        skipped = int(self._learner.optimization.skipped_in_a_row)
+        if skipped >= SKIPPED_LIMIT:
             raise TrainingError(
-                f"{SKIPPED_LIMIT} or more updates in a row had gradients that are not finite",
+                f"{skipped} updates in a row had gradients that are not finite",
                 hint="set a smaller train.learning_rate, more train.warmup_updates or train.precision = fp32; "
                 f"the checkpoint of update {self._saved} is intact",
             )

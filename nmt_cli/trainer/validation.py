@@ -12,7 +12,7 @@ import torch
 
 from nmt_cli.batches import batches_by_length
 from nmt_cli.config import Config
-from nmt_cli.errors import StoreError
+from nmt_cli.errors import StoreError, TrainingError
 from nmt_cli.metrics import Score, bleu, chrf, tokenizer_for
 from nmt_cli.model import Seq2Seq
 from nmt_cli.run import RunDirectory
@@ -116,6 +116,11 @@ class Validator:
                     loss = model.loss(batch.to(self._device))
                 sums += torch.tensor([loss.cross_entropy.item(), loss.tokens], dtype=torch.float64)
         total, tokens = self._group.sum(sums).tolist()
+        if not math.isfinite(total):
+            raise TrainingError(
+                "the validation loss is not a number: training has diverged",
+                hint="start again with a smaller train.learning_rate or more train.warmup_updates",
+            )
         return float(total / tokens)
 
     def _translate(self, model: Seq2Seq) -> list[str]:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.ragged import Ragged
-from nmt_cli.search.beam import ROWS
+from nmt_cli.search.leaving import ROWS
 from nmt_cli.tokens import PAD
 
 _POSITIONS = 16

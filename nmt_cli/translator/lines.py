@@ -82,7 +82,8 @@ def split_lines(pieces: Iterable[bytes], name: str) -> Iterator[bytes]:
                 )
     if rest:
         line = b"".join(rest)
-        yield (line.removeprefix(_MARK) if first else line).removesuffix(b"\r")
+        if line := line.removeprefix(_MARK) if first else line:
+            yield line.removesuffix(b"\r")
 
 
 def _standard_input() -> Iterator[bytes]:

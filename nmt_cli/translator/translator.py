@@ -21,6 +21,7 @@ from nmt_cli.plan import cut_in_order
 from nmt_cli.ragged import Ragged
 from nmt_cli.search import Ensemble, ModelScorer, Scorer, SearchTree, search
 from nmt_cli.search.constraints import length_limits
+from nmt_cli.translator.arranging import arrange
 from nmt_cli.translator.decoding import Decoding
 from nmt_cli.translator.filling import fill, widen
 from nmt_cli.translator.forced import ForcedDecoding
@@ -100,6 +101,9 @@ class Translator:
         if int8 and place.type != "cpu":
             raise UsageError(f"int8 is for a CPU, not for {place.type}", hint="set the device to cpu")
         quantized = {name for model in loaded.models for name in quantize(model)} if int8 else set()
+        if place.type == "cpu":
+            for model in loaded.models:
+                arrange(model)
         translator = cls(
             loaded.models,
             run.vocabularies,

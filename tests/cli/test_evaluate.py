@@ -177,6 +177,8 @@ BAD_INPUT = {
     "metric": (["hyp.good.de", "-r", "ref.de", "-m", "blue"], 2, "(nearest: bleu)", "chrf++"),
     "baseline": (["hyp.good.de", "-r", "ref.de", "-b", "x"], 2, "the baseline x is not one", "hyp.good"),
     "twice": (["hyp.good.de", "./hyp.good.de", "-r", "ref.de"], 2, "is named twice", "once"),
+    "standard input twice": (["-", "-r", "-"], 2, "standard input is named twice", "as files"),
+    "no metric": (["hyp.good.de", "-r", "ref.de", "-m", ""], 2, "there is no metric ''", "chrf++"),
     "two outputs": (["hyp.good.de", "-r", "ref.de", "--json", "--plain"], 2, "contradict", "choose"),
     "settings": (
         ["hyp.good.de", "-r", "ref.de", "--set", "search.beam_size=2"],
@@ -211,6 +213,12 @@ def test_a_stray_byte_is_a_warning_that_names_the_line(nmt: Run) -> None:
     outcome = nmt("evaluate", "stray.de", "-r", "ref.de", "--samples", 0)
     assert outcome.code == 0
     assert "warning: stray.de: line 7 is not UTF-8" in outcome.stderr
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(nmt: Run) -> None:
+    outcome = nmt(*GOOD, "--report", "no/where.html")
+    assert (outcome.code, outcome.stdout) == (1, "")
+    assert "cannot write no/where.html" in outcome.error
 
 
 def test_a_full_disk_is_an_error(nmt: Run) -> None:

@@ -40,7 +40,10 @@ def test_lines_of_standard_input_are_sentences(nmt: Run, run: Path) -> None:
     outcome = nmt("explain", run, stdin="ba de\r\nfi\u2028fo\n")
     assert outcome.code == 0, outcome.stderr
     assert re.findall(r"^xx  (.*)$", outcome.stdout, re.MULTILINE) == ["ba de", "fi\u2028fo"]
-    assert nmt("explain", run, stdin=b"ba \xff de\n").code == 0
+    repaired = nmt("explain", run, stdin=b"\xef\xbb\xbfba \xff de\n")
+    assert repaired.code == 0
+    assert repaired.stdout.startswith("xx  ba \ufffd de\n")
+    assert "warning: line 1 is not UTF-8" in repaired.stderr
 
 
 def test_all_files_at_once(nmt: Run, run: Path, tmp_path: Path) -> None:
@@ -79,6 +82,7 @@ def test_a_given_translation_is_looked_at(nmt: Run, run: Path) -> None:
     ("arguments", "code", "message", "hint"),
     [
         (["NOWHERE", "ba"], 1, "NOWHERE", "nmt train"),
+        (["DATA/manifest.json", "ba"], 2, "DATA/manifest.json is a file, not a run directory", "< DATA/manifest.json"),
         (["DATA", "ba"], 1, "DATA is a data directory", "give a run directory"),
         (["RUN", " "], 2, "the sentence is blank", "at least one word"),
         (["RUN", "ba", ""], 2, "sentence 2 is blank", "at least one word"),
@@ -106,7 +110,7 @@ def test_bad_input_is_one_line_and_a_hint_and_nothing_is_left_behind(
     message: str,
     hint: str,
 ) -> None:
-    places = {"DATA": str(data), "RUN": str(run)}
+    places = {"DATA": str(data), "DATA/manifest.json": str(data / "manifest.json"), "RUN": str(run)}
     given = [places.get(argument, argument).replace("OUT", str(tmp_path)) for argument in arguments]
     outcome = nmt("explain", *given, stdin="")
     said = [

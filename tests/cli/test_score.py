@@ -87,3 +87,15 @@ def test_alignments_need_attention(nmt: Run, tmp_path: Path, files: tuple[Path, 
     run = make_run(tmp_path / "run", ("model.preset=sutskever2014",))
     outcome = nmt("score", run, "--source", files[0], "--target", files[1], "--alignments")
     assert (outcome.code, outcome.error) == (2, "error: --alignments needs attention, and the model has none")
+
+
+def test_settings_of_search_decide_the_score_but_not_log_probability(
+    nmt: Run, run: Path, files: tuple[Path, Path]
+) -> None:
+    arguments = "score", run, "--source", files[0], "--target", files[1], "--json"
+    average, plain = (
+        json.loads(nmt(*arguments, "--set", f"search.length_normalization={kind}").stdout.split("\n")[0])
+        for kind in ("average", "none")
+    )
+    assert plain["score"] == plain["log_probability"] == average["log_probability"]
+    assert average["score"] == pytest.approx(plain["score"] / plain["tokens"], rel=1e-3)

@@ -28,7 +28,16 @@ def process(*arguments: object, **options: Any) -> "subprocess.Popen[bytes]":
     """`nmt` in a process of its own."""
     pipe = subprocess.PIPE
     command = [sys.executable, "-m", "nmt_cli", *map(str, arguments)]
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=ENVIRONMENT, **options)
+    return subprocess.Popen(
+        command,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        env=ENVIRONMENT,
+        # A shell in the background would leave SIGINT ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        **options,
+    )
 
 
 def count(text: str) -> int:

@@ -79,6 +79,14 @@ def test_references_in_the_training_data_are_a_warning(write: Write) -> None:
     assert "10 of 50 references (20.0%)" in notice.message
 
 
+def test_a_reference_taken_for_a_system_is_a_warning(write: Write) -> None:
+    lines = ["ein Haus am See", "zwei Hunde"]
+    files = [write("ref.de", *lines), write("hyp.de", "ein Haus am Meer", "zwei Hunde")]
+    evaluation = evaluate(Request(files, files[:1], samples=0))
+    names = {system.name: [notice.name for notice in system.warnings] for system in evaluation.systems}
+    assert names == {"ref": ["is-the-reference"], "hyp": []}
+
+
 def test_the_first_line_off_is_found() -> None:
     lines = [f"line {n} has the words w{n} and v{n}" for n in range(200)]
     noisy = [line.replace("words", "sounds") for line in lines]

@@ -198,7 +198,7 @@ def test_a_row_of_nothing_but_padding_gives_no_nan(
     assert all(bool(p.grad.isfinite().all()) for p in model.parameters() if p.grad is not None)
 
 
-@pytest.mark.parametrize("overrides", [{}, {"attention": "additive", "input_feeding": False}])
+@pytest.mark.parametrize("overrides", [{"input_feeding": True}, {"attention": "additive"}])
 def test_sentences_of_500_tokens_work(overrides: dict[str, object], build: Build, pad: Pad) -> None:
     generator = torch.Generator().manual_seed(1)
     long: Pairs = [(torch.randint(4, 11, (499,), generator=generator).tolist(), [5] * 499), ([4], [5])]

@@ -169,7 +169,12 @@ def test_the_loop_over_time_drops_what_goes_up_between_its_layers(
     variational: bool, width: int, build: Build, pad: Pad, pairs: Pairs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = ModelConfig(
-        embedding_size=6, hidden_size=8, encoder_layers=3, decoder_layers=3, variational_dropout=variational
+        embedding_size=6,
+        hidden_size=8,
+        encoder_layers=3,
+        decoder_layers=3,
+        variational_dropout=variational,
+        input_feeding=True,
     )
     model = build(config, training=True, dtype=torch.float32)
     decoder = model.decoder

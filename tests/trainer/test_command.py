@@ -17,6 +17,7 @@ from nmt_cli.errors import UsageError
 from nmt_cli.run import RunDirectory
 from nmt_cli.run.checkpoint import Checkpoints
 from nmt_cli.run.lock import Lock
+from nmt_cli.store import DataDirectory
 from nmt_cli.trainer import UpdateReport, start
 
 from .conftest import ON_CPU, Nursery, Run, assert_same, make_data, options, settings, train
@@ -109,12 +110,52 @@ def test_a_run_in_use_is_refused_also_for_overwriting(nmt: Run, data: Path, tmp_
         Lock(out)
 
 
+def test_nothing_but_a_run_is_replaced_by_one(nmt: Run, data: Path, finished: Path, tmp_path: Path) -> None:
+    copy, foreign = tmp_path / "data", tmp_path / "foreign"
+    shutil.copytree(data, copy)
+    foreign.mkdir()
+    (foreign / "lock").write_text("of another program")
+    for out in (copy, foreign):
+        for command in (["train", copy, *options("train.max_updates=1")], ["average", finished, finished]):
+            outcome = nmt(*command, "--out", out, "--overwrite")
+            assert outcome.code == 2
+            assert "not of this kind, so it is not overwritten" in outcome.stderr
+    assert (foreign / "lock").read_text() == "of another program"
+    DataDirectory.open(copy)
+
+
+def test_an_average_does_not_replace_a_run_in_use(nmt: Run, finished: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(finished, out)
+    with Lock(out):
+        outcome = nmt("average", finished, finished, "--out", out, "--overwrite")
+    assert (outcome.code, "is in use by another process" in outcome.stderr) == (2, True)
+
+
+def test_without_an_update_nobody_is_told_to_translate(nmt: Run, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    outcome = nmt("train", data, "--out", out, "--threads", 1, "--time-limit", "0s", *options())
+    assert outcome.code == 0
+    last = outcome.stderr.splitlines()[-1]
+    assert last == f"there is no model yet; go on with: nmt train --resume {out}"
+
+
+def test_a_resumed_run_takes_a_file_of_settings(nmt: Run, finished: Path, tmp_path: Path) -> None:
+    copy, file = tmp_path / "copy", tmp_path / "more.toml"
+    shutil.copytree(finished, copy)
+    file.write_text("[train]\nmax_updates = 2\n")
+    outcome = nmt("train", "--resume", copy, file, "--threads", 1)
+    assert outcome.code == 0, outcome.stderr
+    assert "changed: train.max_updates = 1 → 2" in outcome.stderr
+
+
 def test_a_warm_start_with_another_vocabulary_is_refused(nmt: Run, finished: Path, tmp_path: Path) -> None:
     other = make_data(tmp_path / "other", seed=5, size=310)
-    outcome = nmt("train", other, "--out", tmp_path / "run", "--init", finished)
-    assert outcome.code == 2
-    assert "have different source vocabularies, so its weights do not fit" in outcome.stderr
-    assert f"nmt preprocess --vocabulary {finished}" in outcome.stderr
+    for option in (["--out", tmp_path / "run"], ["--dry-run"]):
+        outcome = nmt("train", other, *option, "--init", finished)
+        assert outcome.code == 2
+        assert "have different source vocabularies, so its weights do not fit" in outcome.stderr
+        assert f"nmt preprocess --vocabulary {finished}" in outcome.stderr
 
 
 def test_a_run_without_a_validation_set_uses_the_last_model(nmt: Run, tmp_path: Path) -> None:
@@ -180,8 +221,16 @@ def test_a_signal_saves_and_ends_and_resume_goes_on(
 def test_a_second_ctrl_c_ends_at_once_but_not_one_that_torchrun_repeats(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    display = TrainingDisplay(Verbosity.QUIET, metric="bleu", time_limit=None)
     with start(data, tmp_path / "run", settings(), machine=ON_CPU) as trainer:
-        display = TrainingDisplay(Verbosity.QUIET, metric="bleu", time_limit=None)
+        with Signals(trainer, display), pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+            assert trainer.stopping
+            signal.raise_signal(signal.SIGINT)
+        Checkpoints(tmp_path / "run").load()
+    monkeypatch.setenv("RANK", "0")
+    with start(data, tmp_path / "other", settings(), machine=ON_CPU) as trainer:
+        assert not trainer.stopping
         with Signals(trainer, display), pytest.raises(KeyboardInterrupt):
             for report in trainer.run():
                 if isinstance(report, UpdateReport) and not trainer.stopping:
@@ -192,7 +241,7 @@ def test_a_second_ctrl_c_ends_at_once_but_not_one_that_torchrun_repeats(
                     monkeypatch.setattr(time, "monotonic", lambda now=now: now + 2)
                     signal.raise_signal(signal.SIGINT)
     monkeypatch.undo()
-    Checkpoints(tmp_path / "run").load()
+    Checkpoints(tmp_path / "other").load()
 
 
 def test_an_unreadable_run_is_refused(nmt: Run, finished: Path, tmp_path: Path) -> None:

@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from nmt_cli.errors import OutputError, StoreError
+from nmt_cli.output import cannot_write
 from nmt_cli.run import RunDirectory
 from nmt_cli.run.checkpoint import Checkpoints
+from nmt_cli.run.metrics_log import MetricsLog
 from nmt_cli.trainer import EndReport, StartReport
 
 from .conftest import SMALL, Nursery, assert_same, go_on, train
@@ -146,6 +148,17 @@ def test_a_full_disk_keeps_the_last_checkpoint_and_says_so(
     assert isinstance(reports[0], StartReport)
     assert reports[0].update == 2
     assert_same(out, whole)
+
+
+def test_a_full_disk_says_what_is_intact_whatever_is_written(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def append(log: MetricsLog, record: object) -> None:
+        raise cannot_write(log.path, OSError(errno.ENOSPC, "No space left on device"))
+
+    monkeypatch.setattr(MetricsLog, "append", append)
+    with pytest.raises(OutputError, match="No space left on device; the checkpoint of update 1 is intact"):
+        train(data, tmp_path / "run", *SHORT)
 
 
 def test_a_damaged_checkpoint_is_refused(data: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 from nmt_cli.batches import Portion, TrainingBatches
 from nmt_cli.config import TrainConfig
 from nmt_cli.errors import TrainingError, UsageError
+from nmt_cli.model import Seq2Seq
 from nmt_cli.run.weights import mean_weights, weights_of
 from nmt_cli.store import DataDirectory
 from nmt_cli.trainer import trainer as trainer_module
@@ -19,6 +21,7 @@ from nmt_cli.trainer.learner import Learner
 from nmt_cli.trainer.optimization import Optimization
 from nmt_cli.trainer.precision import Precision, choose_precision
 from nmt_cli.trainer.setup import make_batches, make_learner
+from nmt_cli.trainer.validation import Validator
 
 from .conftest import ON_CPU, settings, train
 
@@ -104,6 +107,48 @@ def test_many_such_gradients_in_a_row_end_training(
     with pytest.raises(TrainingError, match="3 updates in a row had gradients that are not finite") as caught:
         train(data, tmp_path / "run", "train.max_updates=9")
     assert "smaller train.learning_rate" in caught.value.hint
+
+
+def test_a_figure_that_is_no_number_is_null_in_the_metrics(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forward = Seq2Seq.forward
+
+    def broken(model: Seq2Seq, *arguments: Any, **options: Any) -> Any:
+        return forward(model, *arguments, **options)._replace(cross_entropy=torch.tensor(torch.nan))
+
+    monkeypatch.setattr(Seq2Seq, "forward", broken)
+    train(data, tmp_path / "run", "train.max_updates=3", "train.log_every=3")
+    line = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[0]
+    assert '"perplexity": null' in line
+    assert "NaN" not in line
+    assert (tmp_path / "run" / "curves.svg").exists()
+
+
+def test_a_model_that_gives_no_numbers_ends_training(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loss = Seq2Seq.loss
+
+    def broken(model: Seq2Seq, *arguments: Any, **options: Any) -> Any:
+        found = loss(model, *arguments, **options)
+        return found if model.training else found._replace(cross_entropy=found.cross_entropy * torch.nan)
+
+    monkeypatch.setattr(Seq2Seq, "loss", broken)
+    with pytest.raises(TrainingError, match="training has diverged"):
+        train(data, tmp_path / "run", "train.max_updates=2")
+
+
+def test_running_out_of_memory_in_a_validation_names_a_batch_size(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(Validator, "validate", full)
+    with pytest.raises(TrainingError, match="out of memory on cpu") as caught:
+        train(data, tmp_path / "run", "train.max_updates=2")
+    assert "--set train.batch_tokens=48" in caught.value.hint
 
 
 def test_clipping_bounds_the_step() -> None:

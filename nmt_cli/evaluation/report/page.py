@@ -15,7 +15,7 @@ from nmt_cli.evaluation.report.charts import (
     whisker_chart,
 )
 from nmt_cli.evaluation.report.example_cards import Pictures, system_examples
-from nmt_cli.evaluation.report.style import COLORS, STYLE
+from nmt_cli.evaluation.report.style import COLORS, REST, STYLE
 from nmt_cli.evaluation.result import Evaluation, FaultLines, MetricScore, SystemResult
 
 
@@ -129,7 +129,12 @@ def _charts(evaluation: Evaluation, shown: Sequence[SystemResult]) -> str:
         _frequency_figure(evaluation, shown),
     ]
     left_out = len(evaluation.systems) - len(shown)
-    note = f'<p class="faint">The charts leave out {left_out} more.</p>' if left_out else ""
+    note = (
+        f'<p class="faint">Charts in color show {len(shown)} systems, the best and any baseline; '
+        f"{left_out} more {'is' if left_out == 1 else 'are'} in the tables.</p>"
+        if left_out
+        else ""
+    )
     return f'<h2>Behind the scores</h2>{note}<div class="charts">{"".join(figures)}</div>'
 
 
@@ -145,7 +150,7 @@ def _whisker_figure(evaluation: Evaluation, shown: Sequence[SystemResult]) -> st
     for system in evaluation.systems:
         score = system.scores[0]
         assert score.interval is not None
-        color = colors.get(system.name, COLORS - 1)
+        color = colors.get(system.name, REST)
         rows.append(Whisker(system.name, color, score.score, score.interval.low, score.interval.high))
     metric = evaluation.systems[0].scores[0].metric
     caption = "Intervals may overlap although a paired test tells two systems apart: see p."

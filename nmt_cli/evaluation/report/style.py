@@ -1,16 +1,17 @@
 """The style sheet of the report; colors that tell systems apart, also for people who see few colors."""
 
 COLORS = 6  # of systems in a chart: --c0 … --c5 (Okabe and Ito 2008, adapted)
+REST = COLORS  # of all others: --c6
 
 STYLE = """
 :root { color-scheme: light dark;
   --paper: #ffffff; --panel: #f6f7f9; --ink: #1c2128; --faint: #5b6572; --line: #d8dde3; --accent: #0b62b0;
   --extra: #ffdfd6; --extra-ink: #8f2a0a; --missing: #d9f0dc; --missing-ink: #17602b; --warn: #fff4d6;
-  --c0: #0b62b0; --c1: #d2570a; --c2: #0a7d5d; --c3: #a83a86; --c4: #8a6d00; --c5: #5b6572; }
+  --c0: #0b62b0; --c1: #d2570a; --c2: #0a7d5d; --c3: #a83a86; --c4: #8a6d00; --c5: #454d57; --c6: #b3bac3; }
 @media (prefers-color-scheme: dark) { :root {
   --paper: #14171c; --panel: #1d2128; --ink: #e4e8ed; --faint: #9aa5b1; --line: #363d47; --accent: #6db3f2;
   --extra: #55261a; --extra-ink: #ffc4b0; --missing: #1c4128; --missing-ink: #b4e8c0; --warn: #3a3117;
-  --c0: #6db3f2; --c1: #ff9c5a; --c2: #4fcf9f; --c3: #e58fc8; --c4: #e0c34a; --c5: #a9b3be; } }
+  --c0: #6db3f2; --c1: #ff9c5a; --c2: #4fcf9f; --c3: #e58fc8; --c4: #e0c34a; --c5: #d5dbe1; --c6: #5d6773; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 1080px; background: var(--paper); color: var(--ink);
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; }

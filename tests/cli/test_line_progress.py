@@ -1,0 +1,63 @@
+"""Progress and notes on a terminal: nothing runs into anything else."""
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from nmt_cli.cli.line_notes import LineNotes
+from nmt_cli.cli.line_progress import LineProgress
+
+
+class Terminal(io.StringIO):
+    """A text stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+Show = Callable[..., str]
+
+
+@pytest.fixture
+def show(monkeypatch: pytest.MonkeyPatch) -> Show:
+    """What is on the screen after two windows, the second of which has a note."""
+
+    def shown(*, out: Path | None, wanted: bool | None = None) -> str:
+        screen = Terminal()
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setattr(sys, "stdout", screen)
+        monkeypatch.setattr(sys, "stderr", screen)
+        console = Console(file=screen, force_terminal=True, width=80, color_system=None)
+        bar = LineProgress(console, out=out, wanted=wanted, quiet=False)
+        notes = LineNotes(console)
+        with bar, notes:
+            bar.advance(30)
+            notes.undecodable(75)
+            bar.advance(30)
+        return screen.getvalue()
+
+    return shown
+
+
+@pytest.mark.parametrize("out", [None, Path("-")])
+def test_results_on_the_same_terminal_leave_no_place_for_a_live_line(show: Show, out: Path | None) -> None:
+    screen = show(out=out)
+    assert screen.startswith("warning: line 75 is not UTF-8")
+    assert screen.count("\n") == 1
+
+
+def test_progress_that_is_asked_for_is_a_plain_line(show: Show) -> None:
+    screen = show(out=None, wanted=True)
+    assert screen.splitlines()[-1].startswith("60 lines, ")
+    assert "\x1b" not in screen
+
+
+def test_a_note_begins_a_line_of_its_own(show: Show) -> None:
+    before, note, after = show(out=Path("out")).partition("warning: line 75 is not UTF-8")
+    assert note
+    assert before.endswith(("\n", "\x1b[2K"))  # the live line is taken away first
+    assert "60 lines, " in after
