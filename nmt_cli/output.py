@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from nmt_cli.errors import OutputError, UsageError
@@ -69,7 +69,8 @@ def new_file(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise cannot_write(path, error) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # a part of the path may be a file: the first error says so
+            temporary.unlink(missing_ok=True)
 
 
 def cannot_write(path: Path, error: OSError) -> OutputError:

@@ -76,7 +76,9 @@ def train(
     threads: ThreadsOption = None,
     compiled: Annotated[
         bool,
-        typer.Option("--compile", help="Use torch.compile: slow to begin, then faster.", rich_help_panel=RUN),
+        typer.Option(
+            "--compile", help="Use torch.compile: minutes to begin with; meant for GPUs.", rich_help_panel=RUN
+        ),
     ] = False,
     dry_run: Annotated[
         bool,

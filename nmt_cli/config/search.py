@@ -12,7 +12,7 @@ from nmt_cli.errors import ConfigError
 class SearchConfig(Section):
     """How the best translation is looked for."""
 
-    beam_size: int = setting(5, "hypotheses kept at each step; 1 is greedy search", ge=1)
+    beam_size: int = setting(5, "hypotheses kept at each step; 1 is greedy search", ge=1, le=1000)
     n_best: int = setting(1, "translations given for each sentence", ge=1)
     stopping: Literal["finished", "exact", "first"] = setting(
         "finished",

@@ -60,7 +60,7 @@ def make_lines(
 
 
 def check_prefixes(prefixes: Sequence[str] | None, count: int) -> Sequence[str]:
-    """A prefix for each line, if there are any."""
+    """A prefix for each line, if there are any. A space at its end would be a word of its own: it is left out."""
     if prefixes is None:
         return [""] * count
     if len(prefixes) != count:
@@ -70,7 +70,7 @@ def check_prefixes(prefixes: Sequence[str] | None, count: int) -> Sequence[str]:
         )
     if any("\n" in prefix or "\r" in prefix for prefix in prefixes):
         raise UsageError("a prefix has a line break", hint="a translation is one line: leave the break out")
-    return prefixes
+    return [prefix.rstrip() for prefix in prefixes]
 
 
 def _too_long(texts: Sequence[str], vocabulary: Vocabulary, max_tokens: int | None) -> list[bool]:

@@ -20,7 +20,7 @@ def test_an_arranged_model_computes_the_same(preset: str) -> None:
         """Of teacher forcing, and step by step: (B, T, V) each."""
         memory = model.encode(source, lengths)
         state, steps = model.start(memory, 1), []
-        for column in words.split(1, dim=1):
+        for column in torch.split(words, 1, dim=1):
             features, state, _ = model.step(column, state, memory)
             steps.append(model.project(features))
         return model.project(model.decode(memory, words)[0]), torch.cat(steps, dim=1)

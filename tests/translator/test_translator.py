@@ -202,6 +202,8 @@ def test_a_long_line_is_translated_in_parts(run: Path) -> None:
 
 def test_a_prefix_begins_the_translation(translator: Translator) -> None:
     found = translator.translate(LINES[:4], prefixes=["ba", "", "du ki", "ba"])
+    spaced = translator.translate(LINES[:4], prefixes=["ba ", " ", "du ki  ", "ba"])
+    assert [one.text for one in found] == [one.text for one in spaced]
     assert found[0].text.startswith("ba")
     assert found[2].text.startswith("du ki")
     with pytest.raises(UsageError, match="line break"):
