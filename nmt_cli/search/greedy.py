@@ -1,6 +1,6 @@
 """Greedy search: the most probable token at every step. With nothing to compare, a step needs few operations.
 
-It finds what a beam of width 1 finds. One line alone takes a quarter less time this way than through `beam`.
+It finds what a beam of width 1 finds. One line alone takes about a sixth less time this way than through `beam`.
 """
 
 from dataclasses import dataclass, field

@@ -1,7 +1,7 @@
 """Weights laid out for products of few rows on a CPU.
 
 A step of search multiplies one row, or as many as the beam is wide. With the weights stored by column such a
-product takes 0.5 to 0.9 of the time; with many rows it is no slower. Its last bits are the same from two rows on,
+product takes 0.5 to 0.9 of the time; with many rows about the same. Its last bits are the same from two rows on,
 as long as a row is not too long.
 """
 
