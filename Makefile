@@ -26,13 +26,13 @@ install: .venv/installed ## install nmt and its development tools into .venv
 # make shows each command before it runs it, so that the demo is the tutorial.
 demo: install ## train a small English–German translator and look into it
 	@rm -rf demo
-	$(NMT) demo-data --out demo/text --size 20000
+	$(NMT) demo-data --out demo/text --size 17000
 	$(NMT) preprocess --source-lang en --target-lang de --train demo/text/train --valid demo/text/valid \
 	  --test demo/text/test --set vocabulary.size=4000 --out demo/data
 	$(NMT) train demo/data --out demo/run --set model.embedding_size=128 --set model.hidden_size=256 \
 	  --set model.dropout=0 --set train.batch_tokens=256 \
 	  --set train.learning_rate=3e-3 --set train.max_epochs=3 --set train.ema_decay=0.99 \
-	  --set train.average_best=1
+	  --set train.average_best=1 --threads 1
 	$(NMT) evaluate demo/run --report demo/report.html
 	printf '%s\n' "Please turn off your lamp!" "I turned off the lamp ten hours ago." \
 	  "Who put the white key on the carpet?" "If he is happy, Michael will tidy up my warm kitchen alone." \
