@@ -84,3 +84,18 @@ def remove_partial(folder: Path) -> None:
     for path in folder.iterdir():
         if path.is_file() and _PARTIAL.fullmatch(path.name):
             path.unlink(missing_ok=True)
+
+
+def read_json_lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a log, one a line; a line that a killed process left unfinished is not there."""
+    if not path.exists():
+        return []
+    records = []
+    for line in path.read_text("utf-8", errors="replace").split("\n"):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            records.append(record)
+    return records

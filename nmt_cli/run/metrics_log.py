@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt_cli.output import cannot_write
-from nmt_cli.run.durable import write_text
+from nmt_cli.run.durable import read_json_lines, write_text
 
 NAME = "metrics.jsonl"
 
@@ -36,16 +36,8 @@ class MetricsLog:
                 os.fsync(file.fileno())
 
     def read(self) -> list[dict[str, Any]]:
-        """All lines; a last one that a killed process left unfinished is not there."""
-        if not self.path.exists():
-            return []
-        records = []
-        for line in self.path.read_text("utf-8", errors="replace").split("\n"):
-            try:
-                records.append(json.loads(line))
-            except ValueError:
-                continue
-        return records
+        """All lines."""
+        return read_json_lines(self.path)
 
     def rewind(self, update: int) -> None:
         """Forget what came after the checkpoint of `update`, which is about to happen again.

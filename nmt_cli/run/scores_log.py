@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt_cli.output import cannot_write
-from nmt_cli.run.durable import synchronize_folder
+from nmt_cli.run.durable import read_json_lines, synchronize_folder
 
 NAME = "scores.jsonl"
 
@@ -37,15 +37,5 @@ class ScoresLog:
             raise cannot_write(self.path, error) from error
 
     def read(self) -> list[dict[str, Any]]:
-        """All lines; one that a killed process left unfinished is not there."""
-        if not self.path.exists():
-            return []
-        records = []
-        for line in self.path.read_text("utf-8", errors="replace").split("\n"):
-            try:
-                record = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(record, dict):
-                records.append(record)
-        return records
+        """All lines."""
+        return read_json_lines(self.path)
