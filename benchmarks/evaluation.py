@@ -11,34 +11,17 @@ disturbs both alike. sacreBLEU gets its references once for all systems, as it d
 import argparse
 import random
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from peak_memory import peak_memory
 from sacrebleu.metrics import BLEU, CHRF  # type: ignore[attr-defined]
 from sacrebleu.significance import PairedTest
 
 from nmt_cli.demo import generate
 from nmt_cli.evaluation import Request, evaluate
-
-_MEASURED_RUN = """
-import multiprocessing, resource, sys
-from nmt_cli.cli import main
-sys.argv = ["nmt", *sys.argv[1:]]
-try:
-    main()
-except SystemExit as end:
-    assert not end.code, end.code
-for worker in multiprocessing.active_children():
-    worker.join()  # only those count that have ended
-own, largest_child = (
-    resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-)
-print(own + 2 * largest_child)
-"""
 
 
 def main() -> None:
@@ -110,13 +93,8 @@ def measure_memory(folder: Path, most: int) -> None:
             "--samples",
             "0",
             "--plain",
-            "--workers",
-            "2",
         ]
-        done = subprocess.run(
-            [sys.executable, "-c", _MEASURED_RUN, *command], capture_output=True, text=True, check=True
-        )
-        print(f"| {lines:,} | {int(done.stdout.split()[-1]) / 1024:,.0f} MB |", flush=True)
+        print(f"| {lines:,} | {peak_memory(command) / 1e6:,.0f} MB |", flush=True)
 
 
 def damaged(texts: Sequence[str], seed: int) -> Iterator[str]:

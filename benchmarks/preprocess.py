@@ -12,34 +12,18 @@ shown, because other work on the machine disturbs both alike.
 import argparse
 import itertools
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import sentencepiece
+from peak_memory import peak_memory
 
 from nmt_cli.config import resolve
 from nmt_cli.corpus import parse_spec, read_pairs
 from nmt_cli.demo import generate
 from nmt_cli.preprocess import Request, preprocess
-
-_MEASURED_RUN = """
-import resource, sys
-WORKERS = 2
-from nmt_cli.cli import main
-sys.argv = ["nmt", *sys.argv[1:]]
-try:
-    main()
-except SystemExit as end:
-    assert not end.code, end.code
-own, largest_child = (
-    resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-)
-print(own + WORKERS * largest_child)
-"""
 
 
 def main() -> None:
@@ -153,13 +137,7 @@ def measure_memory(folder: Path) -> None:
             folder / f"out{millions}",
         ]
         started = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-c", _MEASURED_RUN, *map(str, command), "--quiet", "--workers", "2"],
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        peaks.append(int(done.stdout.split("\n")[-2]) / 1e6)
+        peaks.append(peak_memory([*command, "--quiet"]) / 1e9)
         print(f"  {millions} million pairs: peak {peaks[-1]:.2f} GB, {time.perf_counter() - started:.0f} s")
     print(f"  ratio {peaks[1] / peaks[0]:.2f}")
 
