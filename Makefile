@@ -58,7 +58,7 @@ test: install ## lint, check types and run all tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 soak: install ## kill training twenty times at random moments and compare what resume gives
 	NMT_SOAK_ROUNDS=20 $(BIN)/python -m pytest tests/trainer/test_crash.py
