@@ -1,51 +1,93 @@
 """All presets with the same budget on the same data: size, speed, and how well they translate.
 
-python benchmarks/presets.py [DATA_DIR …] [--updates N] [--system 'PRESET model.key=value …'] [--set …]
+python benchmarks/presets.py [DATA_DIR …] [--out DIR] [--updates N] [--system 'PRESET model.key=value …'] [--set …]
 
-The embedded corpus and every data directory that is given; a Markdown table for each on standard output. BLEU is of
+The embedded corpus and every data directory that is given, one system after the other. DIR/table.md has the tables,
+DIR/scores.jsonl what is known so far: the same command goes on after an interruption, with the system it was at. Other
+code needs another DIR.
+
+Speed is real target tokens a second of processor time, the median of ten parts of the training: other work on the
+machine does not count. With one thread that is the speed of a quiet core. Perplexity is of the validation set, BLEU of
 the test set (without one: of the validation set) with the search settings, once for all sentences and once for those
 with more than 20 source tokens: what a model without attention has to carry in one vector.
 """
 
 import argparse
+import json
+import shutil
+import statistics
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from demo_corpus import demo_corpus
 
 from nmt_cli.config import PRESETS, resolve
 from nmt_cli.metrics import bleu, tokenizer_for
 from nmt_cli.run import RunDirectory
+from nmt_cli.run.directory import fingerprint
+from nmt_cli.run.scores_log import ScoresLog
 from nmt_cli.store import DataDirectory
 from nmt_cli.trainer import Machine, StartReport, StepReport, ValidationReport, start
 from nmt_cli.translator import Translator
 
 LONG = 20  # source tokens
-DEMO_PAIRS, DEMO_VOCABULARY = 10_000, 2000
+DEMO_PAIRS, DEMO_VOCABULARY = 17_000, 4000  # those of `make demo`
 
 
-class Row(NamedTuple):
+@dataclass(frozen=True)
+class Task:
+    """A system and what it is trained on; two equal tasks have one result."""
+
+    system: str  # a preset, and settings of its own
+    data: str  # the hash that tells one data directory from another
+    updates: int
+    settings: tuple[str, ...]
+    threads: int
+
+
+@dataclass(frozen=True)
+class Result:
     """What is known of a system after its budget."""
 
-    system: str
     parameters: int
     tokens_per_second: float
     perplexity: float
     bleu: float
     long_bleu: float | None  # None: there are no such sentences
+    long_sentences: int
+    seconds: float  # of processor time, for all of it
 
 
 def main() -> None:
-    """Train, measure, print."""
+    """Train, measure, print and write the tables."""
+    arguments = _arguments()
+    out: Path = arguments.out
+    out.mkdir(parents=True, exist_ok=True)
+    data = list(arguments.data)
+    if arguments.demo_pairs:
+        data.insert(0, _demo(out / f"demo-{arguments.demo_pairs}", arguments.demo_pairs))
+    lines: list[str] = []
+    for directory in data:
+        opened = DataDirectory.open(directory)
+        title = f"{opened.source_lang}→{opened.target_lang}, {directory.name}"
+        rows = _rows(directory, arguments, ScoresLog(out))
+        for line in table(f"{title}: {len(opened.train):,} training pairs", arguments.updates, rows):
+            print(line, flush=True)
+            lines.append(line)
+            (out / "table.md").write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("data", nargs="*", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("runs/presets"), help="tables, results and runs")
     parser.add_argument("--updates", type=int, default=1000)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument(
         "--system", action="append", default=[], dest="systems", help="instead of all presets; repeatable"
     )
@@ -53,51 +95,73 @@ def main() -> None:
         "--set", action="append", default=[], dest="settings", help="for all systems; repeatable"
     )
     parser.add_argument("--demo-pairs", type=int, default=DEMO_PAIRS, help="0: leave the embedded corpus out")
-    arguments = parser.parse_args()
-    systems = arguments.systems or list(PRESETS)
-    with tempfile.TemporaryDirectory() as folder:
-        data = list(arguments.data)
-        if arguments.demo_pairs:
-            data.insert(0, demo_corpus(Path(folder), pairs=arguments.demo_pairs, vocabulary=DEMO_VOCABULARY))
-        for directory in data:
-            rows = measured(
-                directory, systems, arguments.settings, updates=arguments.updates, threads=arguments.threads
-            )
-            for line in table(directory, arguments.updates, rows):
-                print(line, flush=True)
+    return parser.parse_args()
 
 
-def measured(
-    data: Path, systems: Sequence[str], settings: Sequence[str], *, updates: int, threads: int
-) -> Iterator[Row]:
-    """Train each system for as many updates and measure it."""
-    for system in systems:
-        print(f"{data.name}: {system}", file=sys.stderr, flush=True)
-        preset, *switches = system.split()
-        budget = (f"train.max_updates={updates}", "train.max_epochs=0", "train.patience=0")
-        rare = (
-            f"train.validate_every={updates}",
-            "train.save_every=0",
-            f"train.log_every={max(1, updates // 10)}",
+def _demo(folder: Path, pairs: int) -> Path:
+    """The embedded corpus below `folder`; made once."""
+    if not (folder / "demo").exists():
+        shutil.rmtree(folder, ignore_errors=True)  # what an interruption has left
+        demo_corpus(folder, pairs=pairs, vocabulary=DEMO_VOCABULARY)
+    return folder / "demo"
+
+
+def _rows(data: Path, arguments: argparse.Namespace, scores: ScoresLog) -> Iterator[tuple[str, Result]]:
+    """Each system with its result, which is measured unless it is known."""
+    for system in arguments.systems or list(PRESETS):
+        task = Task(
+            system, fingerprint(data), arguments.updates, tuple(arguments.settings), arguments.threads
         )
-        resolved = resolve(None, [f"model.preset={preset}", *budget, *rare, *settings, *switches])
-        with tempfile.TemporaryDirectory() as folder:
-            run = Path(folder) / "run"
-            parameters, speeds, perplexity = 0, [], float("nan")
-            with start(data, run, resolved, machine=Machine(device="cpu", threads=threads)) as trainer:
-                for report in trainer.run():
-                    if isinstance(report, StartReport):
-                        parameters = report.parameters
-                    elif isinstance(report, StepReport):
-                        speeds.append(report.tokens_per_second)
-                    elif isinstance(report, ValidationReport):
-                        perplexity = report.perplexity
-            speed = sum(speeds) / len(speeds)
-            yield Row(system, parameters, speed, perplexity, *translated(run))
+        result = _known(task, scores)
+        if result is None:
+            print(f"{data.name}: {system}", file=sys.stderr, flush=True)
+            name = "_".join((task.data[:8], str(task.updates), *system.split()))
+            result = measured(task, data, arguments.out / name)
+            scores.append({"task": asdict(task), "result": asdict(result)})
+        yield system, result
 
 
-def translated(path: Path) -> tuple[float, float | None]:
-    """BLEU of all sentences and of the long ones."""
+def _known(task: Task, scores: ScoresLog) -> Result | None:
+    wanted = json.loads(json.dumps(asdict(task)))  # as it comes back from the file
+    found = [record["result"] for record in scores.read() if record["task"] == wanted]
+    return Result(**found[-1]) if found else None
+
+
+def measured(task: Task, data: Path, run: Path) -> Result:
+    """Train a system in `run` and measure it."""
+    preset, *switches = task.system.split()
+    settings = (
+        f"model.preset={preset}",
+        f"train.max_updates={task.updates}",
+        f"train.validate_every={task.updates}",
+        f"train.log_every={max(1, task.updates // 10)}",
+        "train.max_epochs=0",
+        "train.patience=0",
+        "train.save_every=0",
+        *task.settings,
+        *switches,
+    )
+    parameters, speeds, perplexity = 0, [], float("nan")
+    machine = Machine(device="cpu", threads=task.threads)
+    began = time.process_time()
+    with start(data, run, resolve(None, settings), overwrite=True, machine=machine) as trainer:
+        wall, processor = time.monotonic(), time.process_time()
+        for report in trainer.run():
+            if isinstance(report, StartReport):
+                parameters = report.parameters
+            elif isinstance(report, StepReport):
+                share = (time.process_time() - processor) / (time.monotonic() - wall)
+                speeds.append(report.tokens_per_second / share)
+                wall, processor = time.monotonic(), time.process_time()
+            elif isinstance(report, ValidationReport):
+                perplexity = report.perplexity
+    whole, long, count = translated(run)
+    seconds = time.process_time() - began
+    return Result(parameters, statistics.median(speeds), perplexity, whole, long, count, seconds)
+
+
+def translated(path: Path) -> tuple[float, float | None, int]:
+    """BLEU of all sentences and of the long ones, and how many those are."""
     run = RunDirectory.open(path)
     texts = run.held_out("test") or run.held_out("valid")
     assert texts is not None, "the data directory has neither a test nor a validation set"
@@ -110,22 +174,21 @@ def translated(path: Path) -> tuple[float, float | None]:
         return bleu(hypotheses, [references[i] for i in chosen], tokenize=tokenize).value
 
     long = [i for i, translation in enumerate(translations) if len(translation.source_pieces) - 1 > LONG]
-    return score(range(len(sources))), score(long) if long else None
+    return score(range(len(sources))), score(long) if long else None, len(long)
 
 
-def table(data: Path, updates: int, rows: Iterator[Row]) -> Iterator[str]:
+def table(title: str, updates: int, rows: Iterable[tuple[str, Result]]) -> Iterator[str]:
     """The rows in Markdown."""
-    opened = DataDirectory.open(data)
-    yield f"\n{data.name}: {len(opened.train):,} training pairs, {updates} updates each\n"
+    yield f"\n{title}, {updates:,} updates each\n"
     yield (
         f"| system | parameters | target tokens/s | valid perplexity | BLEU | BLEU, more than {LONG} source tokens |"
     )
     yield "| --- |" + " ---: |" * 5
-    for row in rows:
-        long = "–" if row.long_bleu is None else f"{row.long_bleu:.1f}"
+    for system, result in rows:
+        long = "–" if result.long_bleu is None else f"{result.long_bleu:.1f}"
         yield (
-            f"| `{row.system}` | {row.parameters / 1e6:.1f} M | {row.tokens_per_second:,.0f} "
-            f"| {row.perplexity:.2f} | {row.bleu:.1f} | {long} |"
+            f"| `{system}` | {result.parameters / 1e6:.1f} M | {result.tokens_per_second:,.0f} "
+            f"| {result.perplexity:.2f} | {result.bleu:.1f} | {long} |"
         )
 
 

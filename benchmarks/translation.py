@@ -4,20 +4,26 @@
     python benchmarks/translation.py                                       # search: same ids, same sizes
     python benchmarks/translation.py --command RUN_DIR                     # `nmt translate` itself
 
-Search: an encoder of one bidirectional layer, a decoder of one layer, attention, fresh weights, the same
-sentences, sorted by length, in the same batches, each system in a process of its own with its own search. Every
-translation is forced to the length of the longest source of its batch, so all do the same number of steps. They
-take turns after every batch; ratios are medians over the rounds. On a busy machine read the columns of CPU
-time.
+Search: an encoder of one bidirectional layer, a decoder of one layer, attention, fresh weights, each system in a
+process of its own with its own search. The sentences are those of test_2016_flickr; every translation ends when it
+is as long as its source, by the logit of <eos>, so all say the same number of tokens and each does with finished
+sentences what it always does. Batches are made as a system's own command makes them: of sentences of similar length
+(OpenNMT-py sorts 16384 lines, fairseq the whole file, we 2000), or of lines that follow each other (Joey NMT), here
+of the same number of sentences for all. All see the same environment: threads that wait spin for a moment and then
+sleep, which for us is as fast as torch's default on quiet cores and does not collapse on busy ones. They take turns
+after
+every batch, or after all single lines; ratios are medians over the rounds. On a busy machine read the columns of
+CPU time.
 
-Command: start-up is the time for no input; lines/s are without it. Memory is the peak of the process.
+Command: start-up is the time for no input, and what of it is spent on imports; lines/s are without it. Memory is
+the peak of the process.
 """
 
 import argparse
 import gzip
 import json
 import os
-import resource
+import re
 import statistics
 import subprocess
 import sys
@@ -31,6 +37,8 @@ from peers import install
 
 HERE = Path(__file__).resolve().parent
 SIZES = {"vocabulary": 8000, "embedding": 256, "hidden": 512}
+WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "10000"}  # as `nmt` sets it
+Batch = list[int]  # numbers of sentences
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,7 @@ class System:
     name: str
     module: str
     options: dict[str, Any] = field(default_factory=dict)
+    sorts: bool = True  # whether its command makes batches of similar lengths
 
 
 def _toolkit(cell: str, attention: str, feeding: bool) -> dict[str, Any]:
@@ -53,14 +62,15 @@ _OURS = {
     "decoder_layers": 1,
     "input_feeding": False,
 }
-OURS = System("luong2015 gru×1, no feeding", "ours", _OURS)
+_FEEDING = {**_OURS, "cell": "lstm", "input_feeding": True}
 SYSTEMS = (
-    OURS,
+    System("luong2015 gru×1, no feeding", "ours", _OURS),
     System("the same, int8", "ours", {**_OURS, "int8": True}),
-    System("luong2015 lstm×1, feeding", "ours", {**_OURS, "cell": "lstm", "input_feeding": True}),
+    System("luong2015 lstm×1, feeding", "ours", _FEEDING),
+    System("the same, int8", "ours", {**_FEEDING, "int8": True}),
     System("OpenNMT-py general, no feeding", "opennmt_py", _toolkit("GRU", "general", False)),
     System("fairseq LSTM, feeding", "fairseq_lstm", {"layers": 1}),
-    System("Joey NMT general, no feeding", "joey", _toolkit("GRU", "luong", False)),
+    System("Joey NMT general, no feeding", "joey", _toolkit("GRU", "luong", False), sorts=False),
 )
 
 
@@ -73,7 +83,7 @@ def main() -> None:
     add("--data", type=Path, default=os.environ.get("NMT_TEST_DATA", HERE.parent.parent / "shared" / "data"))
     add("--peers", type=Path, default=os.environ.get("NMT_PEERS", Path.home() / ".cache" / "nmt-peers"))
     add("--command", type=Path, metavar="RUN_DIR", help="measure `nmt translate` with this run instead")
-    add("--lines", type=int, default=1000)
+    add("--lines", type=int, default=1000, help="10000: all of the test set ten times")
     add("--batch", type=int, default=64, help="sentences of a batch")
     add("--singles", type=int, default=20, help="lines translated one at a time")
     add("--rounds", type=int, default=3)
@@ -88,51 +98,62 @@ def main() -> None:
 
 def measure_search(arguments: argparse.Namespace, lines: list[str]) -> None:
     """A table for each of greedy and beam 5, in batches and one line at a time."""
-    sentences = sorted(_ids(lines), key=len, reverse=True)
+    sentences = _ids(lines)
     absent = {s.module for s in SYSTEMS if not _python(s, arguments.peers).exists()}
     if absent:
         print(f"left out, not installed in {arguments.peers}: {', '.join(sorted(absent))}")
+    by_length = sorted(range(len(sentences)), key=lambda row: -len(sentences[row]))
+    batches = {
+        sorts: _batches(sentences, order, arguments.batch)
+        for sorts, order in ((True, by_length), (False, list(range(len(sentences)))))
+    }
+    singles = [[row] for row in range(0, len(sentences), max(1, len(sentences) // arguments.singles))]
+    turns = {sorts: [[batch] for batch in some] for sorts, some in batches.items()}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sentences.json"
         path.write_text(json.dumps(sentences))
         for beam in (1, 5):
-            batches = [
-                (i, min(i + arguments.batch, len(sentences)))
-                for i in range(0, len(sentences), arguments.batch)
-            ]
-            step = max(1, len(sentences) // arguments.singles)
-            singles = [(i, i + 1) for i in range(0, len(sentences), step)]
             rows = [Process(s, path, beam, arguments) for s in SYSTEMS if s.module not in absent]
             try:
-                for title, orders in (
-                    (f"batches of {arguments.batch}", batches),
-                    ("one line at a time", singles),
-                ):
-                    _compare(rows, orders, sentences, arguments.rounds, f"beam {beam}, {title}")
+                _compare(
+                    rows, turns, sentences, arguments.rounds, f"beam {beam}, batches of {arguments.batch}"
+                )
+                alone = {True: [singles], False: [singles]}
+                _compare(rows, alone, sentences, arguments.rounds, f"beam {beam}, one line at a time")
             finally:
                 for row in rows:
                     row.end()
 
 
+def _batches(sentences: list[list[int]], order: list[int], size: int) -> list[Batch]:
+    """Cut in this order; within a batch the longest comes first."""
+    cut = [order[i : i + size] for i in range(0, len(order), size)]
+    return [sorted(batch, key=lambda row: -len(sentences[row])) for batch in cut]
+
+
 def _compare(
-    rows: list["Process"], orders: list[tuple[int, int]], sentences: list[list[int]], rounds: int, title: str
+    rows: list["Process"],
+    turns: dict[bool, list[list[Batch]]],  # for systems that sort and for those that do not
+    sentences: list[list[int]],
+    rounds: int,
+    title: str,
 ) -> None:
     for row in rows:
         row.rounds = []
-        row.run(*orders[0])  # a warm-up
+        row.run(turns[row.system.sorts][0])  # a warm-up
     for _ in range(rounds):
         for row in rows:
             row.rounds.append({"wall": 0.0, "cpu": 0.0})
-        for order in orders:
+        for turn in range(len(turns[True])):
             for row in rows:
-                answer = row.run(*order)
+                answer = row.run(turns[row.system.sorts][turn])
                 for clock in ("wall", "cpu"):
                     row.rounds[-1][clock] += answer[clock]
-    lines = sum(last - first for first, last in orders)
-    tokens = sum((last - first) * max(map(len, sentences[first:last])) for first, last in orders)
-    print(f"\n{title}: {lines} lines, {tokens} tokens\n{_HEAD}")
+    translated = [number for turn in turns[True] for batch in turn for number in batch]
+    tokens = sum(len(sentences[number]) + 1 for number in translated)
+    print(f"\n{title}: {len(translated)} lines, {tokens} tokens\n{_HEAD}")
     for row in rows:
-        print(row.line(rows[0], lines, tokens))
+        print(row.line(rows[0], len(translated), tokens), flush=True)
 
 
 class Process:
@@ -154,8 +175,7 @@ class Process:
                 options,
             ],
             cwd=HERE,
-            # Spinning OpenMP threads collapse where cores are shared.
-            env=os.environ | {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": threads},
+            env=os.environ | WAITING | {"OMP_NUM_THREADS": threads},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
@@ -163,13 +183,15 @@ class Process:
         )
         self._answer()
 
-    def run(self, first: int, last: int) -> dict[str, float]:
-        """Translate sentences as one batch."""
+    def run(self, batches: list[Batch]) -> dict[str, float]:
+        """Translate some batches."""
         assert self.worker.stdin is not None
-        print(first, last, file=self.worker.stdin, flush=True)
-        answer = self._answer()
-        if answer["found"] != last - first:
-            sys.exit(f"{self.system.name} found {answer['found']} translations of {last - first}")
+        print(json.dumps(batches), file=self.worker.stdin, flush=True)
+        answer, wanted = self._answer(), sum(map(len, batches))
+        if answer["found"] != wanted:
+            sys.exit(
+                f"{self.system.name} found {answer['found']} translations of {wanted} of the right length"
+            )
         self.peak = answer["peak"]
         return answer
 
@@ -207,16 +229,30 @@ class Process:
 def measure_command(run: Path, lines: list[str], threads: int) -> None:
     """Start-up, lines a second and peak memory of `nmt translate`."""
     nothing = min(_command(run, [], threads)[0] for _ in range(3))
-    torch = min(_time([sys.executable, "-c", "import torch"], b"")[0] for _ in range(3))
-    print(f"start-up {nothing:.2f} s, of it `import torch` {torch:.2f} s")
-    for options in (["--beam", "1"], ["--beam", "5"], ["--beam", "5", "--int8"]):
+    print(f"start-up {nothing:.2f} s; imports, in seconds: {_imports(run)}")
+    for options in (["--beam", "1"], ["--beam", "1", "--int8"], ["--beam", "5"], ["--beam", "5", "--int8"]):
         for times in (1, 10):
             text = [f"{line} {i}" if i else line for i in range(times) for line in lines]  # no line twice
             seconds, megabytes = _command(run, text, threads, *options)
             print(
                 f"{' '.join(options):16} {len(text):6,} lines  {len(text) / (seconds - nothing):7.1f} lines/s  "
-                f"peak {megabytes:,.0f} MB"
+                f"peak {megabytes:,.0f} MB",
+                flush=True,
             )
+
+
+def _imports(run: Path) -> str:
+    """What `nmt translate` imports, by top-level package, with what each spends on its own modules."""
+    command = [sys.executable, "-X", "importtime", "-m", "nmt_cli", "translate", str(run), "-q"]
+    log = subprocess.run(command, input=b"", capture_output=True, check=True).stderr.decode()
+    spent: dict[str, float] = {}
+    for line in log.splitlines():
+        match = re.match(r"import time:\s+(\d+) \|\s+\d+ \|\s+(\w+)", line)
+        if match:
+            spent[match[2]] = spent.get(match[2], 0.0) + int(match[1]) / 1e6
+    largest = sorted(spent.items(), key=lambda item: -item[1])
+    rest = sum(seconds for _, seconds in largest[6:])
+    return ", ".join(f"{name} {seconds:.2f}" for name, seconds in largest[:6]) + f", all others {rest:.2f}"
 
 
 def _command(run: Path, lines: list[str], threads: int, *options: str) -> tuple[float, float]:
@@ -235,16 +271,25 @@ def _command(run: Path, lines: list[str], threads: int, *options: str) -> tuple[
 
 
 def _time(command: list[str], text: bytes) -> tuple[float, float]:
-    """Seconds, and the peak memory of the largest child so far in megabytes."""
-    began = time.perf_counter()
-    subprocess.run(command, input=text, stdout=subprocess.DEVNULL, check=True)
-    return time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    """Seconds, and the peak memory of the process in megabytes."""
+    with tempfile.TemporaryFile() as file:
+        file.write(text)
+        file.seek(0)
+        began = time.perf_counter()
+        process = subprocess.Popen(command, stdin=file, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return seconds, usage.ru_maxrss / 1024
 
 
 def _lines(data: Path, count: int) -> list[str]:
     file = data / "multi30k" / "test_2016_flickr.de.gz"
     if file.exists():
-        return gzip.decompress(file.read_bytes()).decode().split("\n")[:-1][:count]
+        test_set = gzip.decompress(file.read_bytes()).decode().split("\n")[:-1]
+        return (test_set * -(-count // len(test_set)))[:count]
     from nmt_cli.demo import generate
 
     return [german for _, german in generate(count + 10).train][:count]

@@ -6,6 +6,7 @@
     shared.model                    the vocabulary, or source.model and target.model
     train.arrow, valid.arrow, test.arrow      columns source, target (ids), source_text, target_text
 
+Text in one language has no source language, and the source of every row is empty.
 The splits are Arrow streams, so `datasets.Dataset.from_file` opens them too.
 """
 
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Self
 
 from nmt_cli.config import Config, Resolved, load_resolved
+from nmt_cli.config.language_models import FOR_ONE_SIDED_TEXT
 from nmt_cli.errors import StoreError
 from nmt_cli.manifest import check_manifest, write_manifest
 from nmt_cli.split import Side, Split, SplitWriter, writing
@@ -40,6 +42,15 @@ class CorpusRows:
     weight: float = 1.0
 
 
+def preset_for(path: Path) -> tuple[str, str] | None:
+    """The preset to take for a data directory if none is named, and why; None: that of the schema."""
+    try:
+        one_sided = not json.loads((path / "corpora.json").read_text("utf-8"))["source_lang"]
+    except (OSError, ValueError, KeyError, TypeError):  # `DataDirectory.open` says what is wrong
+        return None
+    return (FOR_ONE_SIDED_TEXT, "one-sided text") if one_sided else None
+
+
 @dataclass(frozen=True)
 class DataDirectory:
     """What `nmt preprocess` writes and `nmt train` reads."""
@@ -53,6 +64,11 @@ class DataDirectory:
     train: Split
     valid: Split | None
     test: Split | None
+
+    @property
+    def is_one_sided(self) -> bool:
+        """Whether it is text of one language alone: the source of every pair is empty."""
+        return not self.source_lang
 
     @property
     def config(self) -> Config:

@@ -8,8 +8,13 @@ _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _TAKEN = ("arrow", "model")  # endings of other files
 
 
-def text_names(split: str, source_lang: str, target_lang: str) -> tuple[str, str]:
-    """Such as `valid.de` and `valid.en`; within one language `valid.source.en` and `valid.target.en`."""
+def text_names(split: str, source_lang: str, target_lang: str) -> tuple[str, ...]:
+    """Such as `valid.de` and `valid.en`; within one language `valid.source.en` and `valid.target.en`.
+
+    One-sided text, whose source language is "", has `valid.en` alone.
+    """
+    if not source_lang:
+        return (f"{split}.{target_lang}",)
     if source_lang == target_lang:
         return f"{split}.source.{source_lang}", f"{split}.target.{target_lang}"
     return f"{split}.{source_lang}", f"{split}.{target_lang}"

@@ -1,10 +1,12 @@
 """Search of each system through its own model and its own code: ids in, ids out.
 
-`SEARCHES[module](sizes, beam)` gives a function (source, lengths, steps) → number of sentences found. Weights are those
-that a fresh model has. All translations are forced to `steps` tokens, so that every system does the same work.
+`SEARCHES[module](sizes, beam)` gives a function (source, lengths) → how many tokens each translation has. Weights
+are those that a fresh model has, so nothing would end by itself: `Ending` makes every translation as long as its
+source, by the logit of <eos> alone. What a system does with a finished sentence is its own affair, as when it
+translates for real.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -14,8 +16,27 @@ from torch import Tensor
 
 from peers.batches import BOS, EOS, PAD
 
-Search = Callable[[Tensor, Tensor, int], int]
+Search = Callable[[Tensor, Tensor], list[int]]
 UNK = 1
+_SURE = 1e4  # a logit that decides everything
+
+
+class Ending:
+    """Says <eos> where a translation is as long as its source; a system's own model tells it step and lengths."""
+
+    def __init__(self) -> None:
+        self.step = 0
+
+    def begin(self) -> None:
+        """New sentences are encoded."""
+        self.step = 0
+
+    def decide(self, logits: Tensor, lengths: Tensor) -> Tensor:
+        """Logits (N, …, V) of one step, overwritten; sources of `lengths` (N,), with <eos>."""
+        self.step += 1
+        sure = torch.where(lengths <= self.step, _SURE, -_SURE)  # (N,)
+        logits[..., EOS] = sure.view(-1, *(1 for _ in logits.shape[2:]))
+        return logits
 
 
 def ours(sizes: dict[str, int], beam: int, int8: bool = False, **settings: Any) -> Search:
@@ -25,24 +46,30 @@ def ours(sizes: dict[str, int], beam: int, int8: bool = False, **settings: Any) 
     from nmt_cli.search.leaving import ROWS
     from nmt_cli.translator.arranging import arrange
     from nmt_cli.translator.filling import widen
-    from nmt_cli.translator.quantization import quantize
 
     model, _ = import_module("peers.ours").build(**sizes, **settings)
     model.eval()
-    if int8:
-        quantize(model)
-    arrange(model)
-    scorer = ModelScorer(model)
+    arrange(model, int8=int8)
+    ending = Ending()
 
-    @torch.inference_mode()
-    def translate(source: Tensor, lengths: Tensor, steps: int) -> int:
+    class Scorer(ModelScorer):  # type: ignore[type-arg]
+        """The model with lengths that are known."""
+
+        def step(self, tokens: Tensor, state: Any, memory: Any) -> tuple[Tensor, Any, Tensor | None]:
+            logits, state, attention = super().step(tokens, state, memory)
+            return ending.decide(logits, memory.mask.sum(dim=1)), state, attention
+
+    scorer = Scorer(model)
+
+    def translate(source: Tensor, lengths: Tensor) -> list[int]:
         real, missing = len(source), max(0, ROWS - len(source)) if len(source) > 1 else 0
         source = widen(torch.cat([source, source[-1:].expand(missing, -1)]))
         lengths = torch.cat([lengths, lengths[-1:].expand(missing)])
-        config = SearchConfig(beam_size=beam, min_length=steps, max_length=steps, max_length_ratio=None)
+        config = SearchConfig(beam_size=beam, max_length=1000, max_length_ratio=None)
+        ending.begin()
         memory = scorer.encode(source, lengths)
         found = search(scorer, memory, lengths, config, banned=(PAD, BOS), real=real, scores=False)
-        return sum(len(hypotheses[0].tokens) == steps for hypotheses in found)
+        return [len(hypotheses[0].tokens) for hypotheses in found]
 
     return translate
 
@@ -52,14 +79,23 @@ def joey(sizes: dict[str, int], beam: int, **settings: Any) -> Search:
     model, _ = import_module("peers.joey").build(**sizes, **settings)
     model.eval()
     find = import_module("joeynmt.search").search
+    ending = Ending()
 
-    def translate(source: Tensor, lengths: Tensor, steps: int) -> int:
+    def decode(original: Any, *given: Any, src_mask: Tensor, **named: Any) -> Any:
+        logits, *rest = original(*given, src_mask=src_mask, **named)
+        return ending.decide(logits, src_mask.sum(dim=(1, 2))), *rest
+
+    _around(model.decoder, decode)
+
+    def translate(source: Tensor, lengths: Tensor) -> list[int]:
         ids = source.masked_fill(source == PAD, 1)  # Joey NMT's padding
         batch = SimpleNamespace(
             src=ids, src_length=lengths, src_mask=(ids != 1)[:, None], has_trg=False, trg_prompt_mask=None
         )
-        found, _, _ = find(model, batch, steps, beam, 1.0, min_output_length=steps, generate_unk=False)
-        return len(found)
+        ending.begin()
+        longest = int(lengths.max()) + 1
+        found, _, _ = find(model, batch, longest, beam, 1.0, min_output_length=0, generate_unk=False)
+        return [_length(row) for row in found.tolist()]
 
     return translate
 
@@ -105,11 +141,23 @@ def opennmt_py(sizes: dict[str, int], beam: int, **settings: Any) -> Search:
         global_scorer=scorer,
         dump_beam="",
     )
+    ending, seen = Ending(), list[Tensor]()
 
-    def translate(source: Tensor, lengths: Tensor, steps: int) -> int:
-        translator.min_length, translator.max_length = steps, steps + 1
+    def decode(original: Any, *given: Any, src_len: Tensor, **named: Any) -> Any:
+        seen[:] = [src_len]
+        return original(*given, src_len=src_len, **named)
+
+    def generate(original: Any, features: Tensor) -> Tensor:
+        return ending.decide(original(features), seen[0])
+
+    _around(model.decoder, decode)
+    _around(model.generator, generate)
+
+    def translate(source: Tensor, lengths: Tensor) -> list[int]:
+        translator.max_length = int(lengths.max()) + 1
+        ending.begin()
         found = translator.translate_batch({"src": source[..., None], "srclen": lengths}, attn_debug=False)
-        return len(found["predictions"])
+        return [_length(best[0].tolist()) for best in found["predictions"]]
 
     return translate
 
@@ -121,13 +169,33 @@ def fairseq_lstm(sizes: dict[str, int], beam: int, **settings: Any) -> Search:
     generator = import_module("fairseq.sequence_generator").SequenceGenerator(
         [model], _Words(sizes["vocabulary"]), beam_size=beam, max_len=1000
     )
+    ending = Ending()
 
-    def translate(source: Tensor, lengths: Tensor, steps: int) -> int:
-        generator.min_len, generator.max_len_a, generator.max_len_b = steps, 0, steps
+    def decode(original: Any, *given: Any, encoder_out: Any, **named: Any) -> Any:
+        logits, attention = original(*given, encoder_out=encoder_out, **named)
+        return ending.decide(logits, (~encoder_out[3]).sum(dim=0)), attention
+
+    _around(model.decoder, decode)
+
+    def translate(source: Tensor, lengths: Tensor) -> list[int]:
+        generator.max_len_a, generator.max_len_b = 0, int(lengths.max()) + 1
+        ending.begin()
         found = generator.generate([model], {"net_input": {"src_tokens": source, "src_lengths": lengths}})
-        return len(found)
+        return [_length(best[0]["tokens"].tolist()) for best in found]
 
     return translate
+
+
+def _around(module: Any, function: Callable[..., Any]) -> None:
+    """Let `function` be called in place of the module, with the module's own `forward` as its first argument."""
+    original = module.forward
+    module.forward = lambda *given, **named: function(original, *given, **named)
+
+
+def _length(tokens: Iterable[int]) -> int:
+    """How many tokens there are before <eos>."""
+    tokens = list(tokens)
+    return tokens.index(EOS) if EOS in tokens else len(tokens)
 
 
 SEARCHES = {"ours": ours, "joey": joey, "opennmt_py": opennmt_py, "fairseq_lstm": fairseq_lstm}

@@ -11,6 +11,7 @@ from nmt_cli.cli import (
     demo_data,
     evaluate,
     explain,
+    generate,
     preprocess,
     presets,
     recipe,
@@ -61,6 +62,7 @@ app.command("train", rich_help_panel=TRAINING)(train.train)
 app.command("average", rich_help_panel=TRAINING)(average.average)
 app.command("translate", rich_help_panel=TRANSLATION)(translate.translate)
 app.command("score", rich_help_panel=TRANSLATION)(score.score)
+app.command("generate", rich_help_panel=TRANSLATION)(generate.generate)
 app.command("explain", rich_help_panel=TRANSLATION)(explain.explain)
 app.command("evaluate", rich_help_panel=EVALUATION)(evaluate.evaluate)
 app.command("recipe", rich_help_panel=TRAINING)(recipe.recipe)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from nmt_cli.cli.console import Verbosity, messages
-from nmt_cli.cli.options import OUTPUT, OverwriteOption, QuietOption, VerboseOption, verbosity
+from nmt_cli.cli.options import OUTPUT, OverwriteOption, QuietOption, VerboseOption, use_of, verbosity
 
 
 def average(
@@ -37,4 +37,4 @@ def average(
     if verbosity(quiet=quiet, verbose=verbose) > Verbosity.QUIET:
         for name in names:
             messages().print(f"averaged {name}")
-        messages().print(f"wrote {out}; translate with: nmt translate {out}")
+        messages().print(f"wrote {out}; {use_of(out)}")

@@ -1,7 +1,7 @@
 """`nmt explain`: where a model looked, how sure it was, and what else it could have said."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
@@ -17,7 +17,6 @@ from nmt_cli.output import new_file
 
 if TYPE_CHECKING:
     from nmt_cli.explanation import Explanation
-    from nmt_cli.explanation.explainer import Explainer
 
 STDOUT = Path("-")
 
@@ -53,6 +52,10 @@ def explain(
         int,
         typer.Option("--alternatives", metavar="N", min=0, max=100, help="How many to show for each piece."),
     ] = 5,
+    self_attention: Annotated[
+        bool,
+        typer.Option("--self-attention", help="Show where the layers look on their own side, too."),
+    ] = False,
     settings: SetOption = None,
     html: Annotated[
         Path | None,
@@ -98,6 +101,7 @@ def explain(
     from nmt_cli.config.layers import section_assignments
     from nmt_cli.device import choose_device
     from nmt_cli.explanation.explainer import Explainer
+    from nmt_cli.explanation.self_attention import has_self_attention
 
     if threads is not None:
         torch.set_num_threads(threads)
@@ -109,22 +113,26 @@ def explain(
             f"{explainer.settings.preset} has no attention, so there is no heat-map to draw",
             hint="leave out --svg; --html shows confidence, alternatives and the beam",
         )
+    if self_attention and not has_self_attention(explainer.settings):
+        raise UsageError(
+            f"{explainer.settings.preset} has no self-attention",
+            hint="leave out --self-attention; cheng2016 and vaswani2017 have it, others with model.intra_attention",
+        )
     pairs = list(zip(sentences, given, strict=True))
     for number, (text, target) in enumerate(pairs, start=1):
         explainer.check(text, target, name="the sentence" if len(pairs) == 1 else f"sentence {number}")
-    _explain(explainer, pairs, files, alternatives)
+    explanations = (
+        explainer.explain(text, target=target, alternatives=alternatives, self_attention=self_attention)
+        for text, target in pairs
+    )
+    _show(explanations, files)
     if not quiet:
         for path in files.values():
             if path != STDOUT:
                 messages().print(f"wrote {path}")
 
 
-def _explain(
-    explainer: "Explainer",
-    pairs: Sequence[tuple[str, str | None]],
-    files: Mapping[str, Path],
-    alternatives: int,
-) -> None:
+def _show(found: "Iterable[Explanation]", files: Mapping[str, Path]) -> None:
     """Show each explanation as soon as it is there; write the files at the end."""
     from nmt_cli.cli.explanation_display import show_explanation
 
@@ -134,8 +142,7 @@ def _explain(
         # Opened first: a file that cannot be written is found out before the work.
         open_files = {name: stack.enter_context(_new_text_file(path)) for name, path in files.items()}
         explanations = []
-        for number, (text, target) in enumerate(pairs):
-            explanation = explainer.explain(text, target=target, alternatives=alternatives)
+        for number, explanation in enumerate(found):
             if shown:
                 if number:
                     console.print("─" * min(console.width, 80), style="dim")

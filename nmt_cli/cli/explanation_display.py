@@ -16,7 +16,7 @@ from nmt_cli.cli.heat_map import (
     percent,
     shows_color,
 )
-from nmt_cli.explanation import Explanation, Step
+from nmt_cli.explanation import Explanation, Matrix, Step
 
 WIDEST = 160  # of a table: longer lines are hard to follow
 
@@ -29,18 +29,19 @@ def show_explanation(console: Console, explanation: Explanation) -> None:
     if explanation.word_attention is None:
         _show_confidence(console, explanation)
     else:
-        color = shows_color(console)
-        for line in heat_map(
+        _show_map(
+            console,
             explanation.source_labels,
             explanation.target_labels,
             explanation.confidence,
             explanation.word_attention,
-            width=console.width,
-            color=color,
-        ):
-            console.print(line, no_wrap=True, overflow="crop", crop=True)
-        if not color:
-            console.print(f"\n{SHADES_LEGEND}")
+        )
+    for own in explanation.self_attention:
+        console.print()
+        console.print(Text(f"{own.layer}: where each piece looked on its own side"))
+        _show_map(console, own.columns, own.rows, None, own.weights)
+    if (explanation.self_attention or explanation.word_attention) and not shows_color(console):
+        console.print(f"\n{SHADES_LEGEND}")
     console.print()
     console.print(Text("what was said, and what could have been (*: the beam went on with it)"))
     for line in step_lines(explanation.steps, width):
@@ -50,6 +51,18 @@ def show_explanation(console: Console, explanation: Explanation) -> None:
         console.print(Text("what search found, with its score"))
         for candidate in explanation.n_best:
             console.print(Text(f"{candidate.score:8.3f}  {clean(candidate.text)}"), soft_wrap=True)
+
+
+def _show_map(
+    console: Console,
+    columns: Sequence[str],
+    rows: Sequence[str],
+    confidence: Sequence[float] | None,
+    matrix: Matrix,
+) -> None:
+    color = shows_color(console)
+    for line in heat_map(columns, rows, confidence, matrix, width=console.width, color=color):
+        console.print(line, no_wrap=True, overflow="crop", crop=True)
 
 
 def step_lines(steps: Sequence[Step], width: int) -> list[Text]:

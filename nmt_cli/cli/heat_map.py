@@ -36,20 +36,21 @@ def shows_color(console: Console) -> bool:
 def heat_map(
     source: Sequence[str],
     target: Sequence[str],
-    confidence: Sequence[float],
+    confidence: Sequence[float] | None,
     matrix: Sequence[Sequence[float]],
     *,
     width: int,
     color: bool,
 ) -> list[Text]:
-    """Lines no wider than `width`: target words with their confidence, and a column for each source word.
+    """Lines no wider than `width`: target words with their confidence, if any, and a column for each source word.
 
     Source words stand upright if there is room for all; else they stand on end, in bands one below the other,
     each with the target words that looked there.
     """
     labels = [fitted(word, LONGEST_LABEL) for word in target]
     left = max(map(cell_len, labels))
-    room = max(NARROW, width - left - len("  100 %  "))
+    between = len("  ") if confidence is None else len("  100 %  ")
+    room = max(NARROW, width - left - between)
     upright = [
         Column(word, max(NARROW, cell_len(word)) + 1, at) for at, word in enumerate(map(clean, source))
     ]
@@ -63,14 +64,16 @@ def heat_map(
     lines: list[Text] = []
     for band in bands:
         lines += [Text()] if lines else []
-        before = " " * (left + len("  100 %  "))
+        before = " " * (left + between)
         header = [_upright(band)] if standing else _on_end([column.label for column in band])
         lines += [Text((before + line).rstrip(), style="bold") for line in header]
-        for label, p, weights in zip(labels, confidence, matrix, strict=True):
+        for at, (label, weights) in enumerate(zip(labels, matrix, strict=True)):
             if len(bands) > 1 and all(weights[column.at] < LEAST for column in band):
                 continue  # it looked elsewhere
             line = Text(padded(label, left) + "  ")
-            line.append(f"{percent(p):>5}", style=confidence_style(p)).append("  ")
+            if confidence is not None:
+                p = confidence[at]
+                line.append(f"{percent(p):>5}", style=confidence_style(p)).append("  ")
             for column in band:
                 line.append_text(_cell(weights[column.at], column.width, color=color))
             if not color:

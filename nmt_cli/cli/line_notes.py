@@ -1,5 +1,6 @@
 """What happened to single lines: said for the first few of each kind, counted for the rest."""
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -7,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from nmt_cli.translator import Translation
     from nmt_cli.translator.stream import Window
 
 _FEW = 3
@@ -51,6 +53,14 @@ class LineNotes:
                     f"the translation of line {number} was cut off at its longest length "
                     "(search.max_length, search.max_length_ratio)",
                 )
+
+    def generated(self, number: int, texts: "Sequence[Translation]") -> None:
+        """Texts that became too long."""
+        if any(text.reached_limit for text in texts):
+            self._note(
+                "have texts that were cut off",
+                f"a text of line {number} was cut off at its longest length (search.max_length)",
+            )
 
     def _note(self, what: str, text: str) -> None:
         self._counts[what] = self._counts.get(what, 0) + 1

@@ -22,9 +22,9 @@ def _complete_setting(incomplete: str) -> list[str]:
 
 def complete_preset(incomplete: str) -> list[str]:
     """Names of presets that begin like this."""
-    from nmt_cli.config import PRESETS
+    from nmt_cli.config import SYSTEMS
 
-    return [name for name in PRESETS if name.startswith(incomplete)]
+    return [name for name in SYSTEMS if name.startswith(incomplete)]
 
 
 ConfigOption = Annotated[
@@ -82,6 +82,15 @@ def verbosity(*, quiet: bool, verbose: bool) -> Verbosity:
     if quiet and verbose:
         raise typer.BadParameter("--quiet and --verbose contradict each other")
     return Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else Verbosity.NORMAL
+
+
+def use_of(run: Path) -> str:
+    """What a new model can be used for, for the last message of a command."""
+    from nmt_cli.run import RunDirectory
+
+    if RunDirectory.open(run).config.model.is_language_model:
+        return f'continue text with: nmt generate {run} "The"'
+    return f"translate with: nmt translate {run}"
 
 
 def assignments(settings: Sequence[str] | None, preset: str | None = None) -> list[str]:

@@ -26,23 +26,25 @@ _SPEC = "SPEC"
 
 
 def preprocess(
+    *,
     source_lang: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--source-lang",
             "-s",
             metavar="LANG",
             help="Source language, such as de.",
             rich_help_panel=CORPORA,
+            show_default="none: the text has one side, for a language model",
         ),
-    ],
+    ] = None,
     target_lang: Annotated[
         str,
         typer.Option(
             "--target-lang",
             "-t",
             metavar="LANG",
-            help="Target language, such as en.",
+            help="Target language, or that of one-sided text, such as en.",
             rich_help_panel=CORPORA,
         ),
     ],
@@ -116,7 +118,7 @@ def preprocess(
         typer.Option("--verbose", "-v", help="Show examples of dropped pairs.", rich_help_panel=MESSAGES),
     ] = False,
 ) -> None:
-    """Clean and tokenize a parallel corpus into a directory that `nmt train` takes.
+    """Clean and tokenize a parallel corpus, or text in one language, into a directory that `nmt train` takes.
 
     SPEC names a corpus:
       [cyan]data/train[/]                 data/train.de + .en, also .gz .xz .bz2 .zst
@@ -125,17 +127,21 @@ def preprocess(
       [cyan]x.jsonl[/] or [cyan]x.jsonl#a,b[/]     a `translation` object, or two fields
       [cyan]hf:DATASET:CONFIG:SPLIT[/]    from the Hugging Face hub
       [cyan]-[/] or [cyan]-#2,1[/]                 TSV on standard input
+    Without --source-lang it is one file, column or field: [cyan]a.en[/], [cyan]x.tsv#2[/], [cyan]x.jsonl#text[/].
     Options follow it: [cyan]@weight=2[/] shows it twice an epoch; for the hub also
     @revision=NAME, @data_files=PATH and @streaming=true.
     """
     from nmt_cli.config import FILTERS, resolve
     from nmt_cli.preprocess import Request
     from nmt_cli.preprocess import preprocess as run
+    from nmt_cli.text_files import check_language
 
+    if source_lang is not None:
+        check_language(source_lang)
     level = verbosity(quiet=quiet, verbose=verbose)
     switched_off = [f"data.{name}=false" for name in FILTERS] if keep_all else []
     request = Request(
-        source_lang=source_lang,
+        source_lang=source_lang or "",
         target_lang=target_lang,
         train=train,
         valid=valid or (),

@@ -18,28 +18,28 @@ def presets(
     ] = None,
 ) -> None:
     """List the published systems, or show one: its equations, paper, settings and number of parameters."""
-    from nmt_cli.config import PRESETS
+    from nmt_cli.config import SYSTEMS
 
     if name is None:
         _list()
-    elif name in PRESETS:
+    elif name in SYSTEMS:
         _show(name)
     else:
         import difflib
 
-        near = difflib.get_close_matches(name, PRESETS, n=1, cutoff=0.0)[0]
+        near = difflib.get_close_matches(name, SYSTEMS, n=1, cutoff=0.0)[0]
         raise UsageError(f"there is no preset {name} (nearest: {near})", hint="`nmt presets` lists them all")
 
 
 def _list() -> None:
     from rich.table import Table
 
-    from nmt_cli.config import PRESETS
+    from nmt_cli.config import SYSTEMS
 
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
-    for name, preset in PRESETS.items():
+    for name, preset in SYSTEMS.items():
         table.add_row(name, preset.title)
     results().print(table)
 
@@ -47,10 +47,10 @@ def _list() -> None:
 def _show(name: str) -> None:
     from rich.text import Text
 
-    from nmt_cli.config import PRESETS, resolve
+    from nmt_cli.config import SYSTEMS, resolve
     from nmt_cli.config.reference import toml_value
 
-    preset = PRESETS[name]
+    preset = SYSTEMS[name]
     resolved = resolve(None, [f"model.preset={name}"])
     console = results()
     console.print(Text(name, style="bold"), Text(preset.title, style="italic"), sep="  ")
@@ -63,6 +63,8 @@ def _show(name: str) -> None:
         for key, value in resolved.config.model:
             if key != "preset" and (key in preset.settings) is own:
                 console.print(Text(f"model.{key} = {toml_value(value)}", style=style))
+        for key, value in preset.others.items() if own else ():
+            console.print(Text(f"{key} = {toml_value(value)}"))
     console.print()
     count = _count_parameters(name)
     console.print(

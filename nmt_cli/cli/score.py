@@ -1,7 +1,7 @@
 """`nmt score`: how probable a model finds given translations."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -34,18 +34,22 @@ if TYPE_CHECKING:
 
 def score(
     runs: RunsArgument,
-    source: Annotated[
-        Path,
-        typer.Option(
-            "--source", metavar="FILE", help="Source text, or - for standard input.", rich_help_panel=INPUT
-        ),
-    ],
     target: Annotated[
         Path,
         typer.Option(
             "--target", metavar="FILE", help="Its translation, line by line, or -.", rich_help_panel=INPUT
         ),
     ],
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--source",
+            metavar="FILE",
+            help="Source text, or - for standard input.",
+            rich_help_panel=INPUT,
+            show_default="none, for a language model",
+        ),
+    ] = None,
     strict: StrictOption = False,
     out: LinesOutOption = None,
     tsv: Annotated[
@@ -76,6 +80,7 @@ def score(
 ) -> None:
     """Score translations by forced decoding: log P(target | source) and perplexity of each line.
 
+    Without --source, log P(target) of a language model: [cyan]nmt score RUN_DIR --target FILE[/]
     With --alignments, links from attention: [cyan]0-0 1-2[/] is source word 0 with target word 0, 1 with 2.
     """
     check_formats(tsv=tsv, json=json)
@@ -92,18 +97,26 @@ def score(
 
     console = messages()
     notes = LineNotes(console)
-    sides = (
+    texts = [
         TextInput(path, strict=strict, undecodable=partial(notes.undecodable, file=str(path)))
         for path in (source, target)
-    )
-    pairs = Pairs(*sides)
+        if path is not None
+    ]
+    pairs: Iterable[tuple[str, str]] = Pairs(*texts) if source else (("", line) for line in texts[0])
     search = section_assignments("search", settings or ())
 
     from nmt_cli.translator import Details
     from nmt_cli.translator.stream import WINDOW, score_stream
 
     translator = load(
-        runs, search, device=device, threads=threads, batch_tokens=batch_tokens, int8=int8, quiet=quiet
+        runs,
+        search,
+        device=device,
+        threads=threads,
+        batch_tokens=batch_tokens,
+        int8=int8,
+        quiet=quiet,
+        language_model=source is None,
     )
     need_attention(translator, alignments, "--alignments")
     write_line = _line_format(tsv=tsv, json=json, alignments=alignments, tokens=tokens)

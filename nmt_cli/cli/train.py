@@ -23,6 +23,7 @@ from nmt_cli.cli.options import (
     ThreadsOption,
     VerboseOption,
     assignments,
+    use_of,
     verbosity,
 )
 from nmt_cli.cli.training_display import TrainingDisplay, duration
@@ -101,12 +102,16 @@ def train(
         level = Verbosity.QUIET  # one process speaks for all
 
     from nmt_cli.config import resolve
+    from nmt_cli.store import preset_for
     from nmt_cli.trainer import Machine, start
     from nmt_cli.trainer import resume as go_on
 
     if resume is not None and config is None and data is not None and data.suffix == ".toml":
         data, config = None, data  # a resumed run knows its data
-    resolved = resolve(config, assignments(settings, preset))
+    is_new = data is not None and resume is None and init is None  # other runs bring their preset
+    resolved = resolve(
+        config, assignments(settings, preset), preset=preset_for(data) if data and is_new else None
+    )
     machine = Machine(device=device, threads=threads, compiled=compiled, time_limit=limit)
     if resume is not None:
         _refuse(resume_with={"--out": out, "--init": init, "--overwrite": overwrite, "--dry-run": dry_run})
@@ -166,7 +171,7 @@ def _run(made: "AbstractContextManager[Trainer]", path: Path, level: Verbosity, 
     if not report.update:
         messages().print(f"there is no model yet; go on with: nmt train --resume {path}")
     else:
-        messages().print(f"wrote {path}; translate with: nmt translate {path}")
+        messages().print(f"wrote {path}; {use_of(path)}")
 
 
 class Signals:

@@ -156,12 +156,14 @@ class TrainingDisplay:
         self._best = report.best_score
         what = f"mean of {len(report.averaged)} best" if report.averaged else f"update {report.update:,}"
         line = Text.assemble(
-            (f"{what} epoch {report.epoch}: ", "bold"),
-            f"loss {report.loss:.3f} ppl {report.perplexity:.4g} ",
-            (f"BLEU {report.bleu.value:.2f} ", "bold" if self._metric == "bleu" else ""),
-            f"chrF {report.chrf.value:.1f} ({report.seconds:.1f} s)",
-            (" best", "bold green") if report.best else "",
+            (f"{what} epoch {report.epoch}: ", "bold"), f"loss {report.loss:.3f} ppl {report.perplexity:.4g} "
         )
+        if report.bleu is not None and report.chrf is not None:
+            line.append(f"BLEU {report.bleu.value:.2f} ", "bold" if self._metric == "bleu" else "")
+            line.append(f"chrF {report.chrf.value:.1f} ")
+        line.append(f"({report.seconds:.1f} s)")
+        if report.best:
+            line.append(" best", "bold green")
         self._console.print(line)
         if self._level == Verbosity.VERBOSE:
             for sample in report.samples:

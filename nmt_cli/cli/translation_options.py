@@ -1,4 +1,4 @@
-"""What `nmt translate` and `nmt score` share."""
+"""What `nmt translate`, `nmt score` and `nmt generate` share."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -92,9 +92,10 @@ def load(
     threads: int | None,
     int8: bool,
     quiet: bool,
+    language_model: bool = False,
     **limits: int | None,
 ) -> "Translator":
-    """The translator of these runs; limits that are not given are left to their defaults."""
+    """The translator of these runs, or a language model; limits that are not given are left to their defaults."""
     import torch
 
     from nmt_cli.translator import Translator
@@ -102,7 +103,9 @@ def load(
     if threads is not None:
         torch.set_num_threads(threads)
     given: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
-    translator = Translator.load(*runs, device=device, search=search, int8=int8, **given)
+    translator = Translator.load(
+        *runs, device=device, search=search, int8=int8, language_model=language_model, **given
+    )
     if int8 and not quiet:
         messages().print(f"8-bit products in {', '.join(translator.quantized)}")
     return translator

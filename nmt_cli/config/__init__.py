@@ -2,6 +2,7 @@
 
 from nmt_cli.config.corpus_size import CORPUS_SIZES, corpus_defaults
 from nmt_cli.config.data import FILTERS, DataConfig
+from nmt_cli.config.language_models import LANGUAGE_MODELS, SYSTEMS
 from nmt_cli.config.layers import Resolved, load_resolved, resolve, sections, setting_names
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.config.presets import PRESETS, Preset
@@ -13,7 +14,9 @@ from nmt_cli.config.vocabulary import VocabularyConfig
 __all__ = [
     "CORPUS_SIZES",
     "FILTERS",
+    "LANGUAGE_MODELS",
     "PRESETS",
+    "SYSTEMS",
     "Config",
     "DataConfig",
     "ModelConfig",

@@ -24,6 +24,14 @@ _TRANSFORMER: dict[str, Any] = {
     "input_feeding": False,
     "readout": "state",
 }
+# What a language model, which has no source, leaves no choice of.
+_LANGUAGE_MODEL: dict[str, Any] = {
+    "bidirectional": "none",
+    "initial_state": "zero",
+    "attention": "none",
+    "context_every_step": False,
+    "reverse_source": False,
+}
 # What means nothing without another setting: (setting, the other one, its values that give a meaning).
 _DEPENDENT: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("attention_size", "attention", ("additive", "projected_dot")),
@@ -39,7 +47,9 @@ _DEPENDENT: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
 
 def contradictions(config: ModelConfig) -> Iterator[str]:
     """All that there are."""
-    if config.cell == "transformer":
+    if config.is_language_model:
+        yield from _of_the_language_model(config)
+    elif config.cell == "transformer":
         yield from _of_the_transformer(config)
     else:
         yield from _of_recurrence(config)
@@ -48,6 +58,20 @@ def contradictions(config: ModelConfig) -> Iterator[str]:
     for name, other, values in _DEPENDENT:
         if getattr(config, name) != _default(config, name) and getattr(config, other) not in values:
             yield _contradiction(config, name, other, f"leave out model.{name}")
+
+
+def _of_the_language_model(config: ModelConfig) -> Iterator[str]:
+    if config.cell == "transformer":
+        yield _contradiction(config, "cell", "encoder_layers", "set model.cell = lstm, gru or rnn")
+        return
+    for name, value in _LANGUAGE_MODEL.items():
+        if getattr(config, name) != value:
+            yield _contradiction(config, name, "encoder_layers", f"set model.{name} = {_shown(value)}")
+    if config.intra_attention in ("encoder", "both"):
+        yield _contradiction(
+            config, "intra_attention", "encoder_layers", "set model.intra_attention = decoder"
+        )
+    yield from _of_recurrence(config)
 
 
 def _of_the_transformer(config: ModelConfig) -> Iterator[str]:
@@ -63,15 +87,23 @@ def _of_recurrence(config: ModelConfig) -> Iterator[str]:
     yield from _of_the_readout(config)
     if config.intra_attention != "none" and config.cell == "gru":
         yield _contradiction(config, "intra_attention", "cell", "set model.cell = lstm or rnn")
-    if config.initial_state == "copy" and config.encoder_layers != config.decoder_layers:
+    if config.initial_state == "copy" and config.encoder_layers not in (0, config.decoder_layers):
         yield (
             f"model.initial_state = copy contradicts model.encoder_layers = {config.encoder_layers} with "
             f"model.decoder_layers = {config.decoder_layers}; set model.initial_state = projection"
         )
-    if config.residual and config.encoder_layers == config.decoder_layers == 1:
+    if config.residual and max(config.encoder_layers, config.decoder_layers) == 1:
         yield (
-            "model.residual = true contradicts model.encoder_layers = 1 with model.decoder_layers = 1; "
-            "set model.residual = false"
+            f"model.residual = true contradicts model.encoder_layers = {config.encoder_layers} with "
+            "model.decoder_layers = 1; set model.residual = false"
+        )
+    knows_nothing = config.attention == "none" and not config.context_every_step
+    if config.initial_state == "zero" and knows_nothing and not config.is_language_model:
+        yield _contradiction(
+            config,
+            "initial_state",
+            "attention",
+            "the source would be used nowhere; set model.initial_state = copy",
         )
 
 

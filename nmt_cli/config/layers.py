@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nmt_cli.config.presets import PRESETS
+from nmt_cli.config.language_models import SYSTEMS
 from nmt_cli.config.schema import Config
 from nmt_cli.config.section import Section
 from nmt_cli.errors import ConfigError
@@ -31,10 +31,13 @@ class Resolved:
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def resolve(file: Path | None = None, assignments: Sequence[str] = ()) -> Resolved:
+def resolve(
+    file: Path | None = None, assignments: Sequence[str] = (), *, preset: tuple[str, str] | None = None
+) -> Resolved:
     """Merge all layers and check the result; every error found is reported in one ConfigError.
 
-    `assignments` are the texts given with `--set`, such as `train.seed=2`.
+    `assignments` are the texts given with `--set`, such as `train.seed=2`; `preset` is the one to take if none is
+    named, and why.
     """
     errors: list[str] = []
     layers: list[tuple[str, Flat]] = []
@@ -43,11 +46,11 @@ def resolve(file: Path | None = None, assignments: Sequence[str] = ()) -> Resolv
     if assignments:
         layers.append(("--set", _parse_assignments(assignments, errors)))
 
+    if preset is not None:
+        layers.insert(0, (preset[1], {"model.preset": preset[0]}))
     name = next((flat["model.preset"] for _, flat in reversed(layers) if "model.preset" in flat), None)
-    if isinstance(name, str) and name in PRESETS:
-        layers.insert(
-            0, (f"preset {name}", {f"model.{key}": value for key, value in PRESETS[name].settings.items()})
-        )
+    if isinstance(name, str) and name in SYSTEMS:
+        layers.insert(0, (f"preset {name}", _preset_settings(name)))
 
     merged: dict[str, dict[str, Any]] = {}
     provenance: dict[str, str] = {}
@@ -65,6 +68,11 @@ def resolve(file: Path | None = None, assignments: Sequence[str] = ()) -> Resolv
             "; ".join(errors), hint="`nmt config` lists every setting with its type and default"
         )
     return Resolved(config, {key: provenance.get(key, "default") for key in setting_names()})
+
+
+def _preset_settings(name: str) -> Flat:
+    preset = SYSTEMS[name]
+    return {**{f"model.{key}": value for key, value in preset.settings.items()}, **preset.others}
 
 
 def section_assignments(section: str, assignments: Sequence[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 from pydantic import field_validator, model_validator
 
 from nmt_cli.config.contradictions import contradictions
-from nmt_cli.config.presets import PRESETS
+from nmt_cli.config.language_models import SYSTEMS
 from nmt_cli.config.section import Section, setting
 
 
@@ -18,7 +18,7 @@ class ModelConfig(Section):
     hidden_size: int = setting(
         512, "size H of a decoder state; a bidirectional encoder has half in each direction", ge=1
     )
-    encoder_layers: int = setting(1, "recurrent layers of the encoder", ge=1)
+    encoder_layers: int = setting(1, "layers of the encoder; 0: none, which makes a language model", ge=0)
     decoder_layers: int = setting(1, "recurrent layers of the decoder", ge=1)
     cell: Literal["rnn", "gru", "lstm", "transformer"] = setting(
         "lstm",
@@ -36,10 +36,10 @@ class ModelConfig(Section):
     layer_norm: bool = setting(
         False, "normalise the output of every recurrent layer (not inside of the fused cell)"
     )
-    initial_state: Literal["copy", "projection", "mean"] = setting(
+    initial_state: Literal["copy", "projection", "mean", "zero"] = setting(
         "copy",
         "the decoder starts with the encoder's last states (copy), or with tanh(W h) of the last state of "
-        "its top layer (projection) or of the mean of its states (mean)",
+        "its top layer (projection) or of the mean of its states (mean), or with 0 (zero)",
     )
     attention: Literal[
         "none", "additive", "dot", "scaled_dot", "general", "concat", "projected_dot", "location"
@@ -120,7 +120,12 @@ class ModelConfig(Section):
     @classmethod
     def from_preset(cls, name: str, **overrides: Any) -> Self:
         """The settings of a preset; `overrides` win."""
-        return cls(**{"preset": name, **PRESETS[name].settings, **overrides})
+        return cls(**{"preset": name, **SYSTEMS[name].settings, **overrides})
+
+    @property
+    def is_language_model(self) -> bool:
+        """Whether there is no source side."""
+        return self.encoder_layers == 0
 
     @property
     def deep_readout(self) -> bool:
@@ -149,9 +154,9 @@ class ModelConfig(Section):
     @field_validator("preset")
     @classmethod
     def _preset_exists(cls, name: str) -> str:
-        if name not in PRESETS:
-            near = difflib.get_close_matches(name, PRESETS, n=1, cutoff=0.0)[0]
-            raise ValueError(f"there is no such preset (nearest: {near}; all: {', '.join(PRESETS)})")
+        if name not in SYSTEMS:
+            near = difflib.get_close_matches(name, SYSTEMS, n=1, cutoff=0.0)[0]
+            raise ValueError(f"there is no such preset (nearest: {near}; all: {', '.join(SYSTEMS)})")
         return name
 
     @model_validator(mode="after")

@@ -5,7 +5,7 @@ the numbers of layers can be set to the paper's.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -17,6 +17,7 @@ class Preset:
     paper: str
     equations: str  # in the paper's letters, as `nmt presets NAME` shows them
     settings: Mapping[str, Any]  # keys of the section `model`
+    others: Mapping[str, Any] = field(default_factory=dict)  # `section.key` of other sections
 
 
 PRESETS: dict[str, Preset] = {
@@ -149,5 +150,6 @@ p(y_t) = softmax(W x_t)""",
             "heads": 4,
             "readout": "state",
         },
+        others={"train.learning_rate": 1e-3},
     ),
 }

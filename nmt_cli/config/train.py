@@ -120,6 +120,13 @@ class TrainConfig(Section):
                 "train.schedule = cosine contradicts train.max_updates = 0 with train.max_epochs = 0; "
                 "set one of them"
             )
+        for name in ("sampling_schedule", "sampling_updates", "sampled_word"):
+            value = getattr(self, name)
+            if not self.scheduled_sampling and value != type(self).model_fields[name].default:
+                contradictions.append(
+                    f"train.{name} = {value} contradicts train.scheduled_sampling = 0, which never samples; "
+                    f"set train.scheduled_sampling = 0.25, or leave out train.{name}"
+                )
         if self.momentum and self.optimizer != "sgd":
             contradictions.append(
                 f"train.momentum = {self.momentum} contradicts train.optimizer = {self.optimizer}; "

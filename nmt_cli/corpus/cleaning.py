@@ -71,6 +71,7 @@ class Cleaner:
 
     config: DataConfig
     normalization: Normalization
+    one_sided: bool = False  # text without a source
 
     def clean(self, corpus: int, block: Block) -> Cleaned:
         """Clean one block of the corpus with the given number."""
@@ -78,7 +79,7 @@ class Cleaner:
         sources, targets = block.source, block.target
         if normalize is not None:
             sources, targets = [normalize(text) for text in sources], [normalize(text) for text in targets]
-        reasons = self._reasons(sources, targets, block.damage)
+        reasons = self._reasons(targets if self.one_sided else sources, targets, block.damage)
         dropped = [
             Dropped(corpus, block.first + row, why, sources[row], targets[row])
             for row, why in reasons.items()

@@ -35,17 +35,13 @@ def read_pieces(path: Path) -> Iterator[bytes]:
         raise cannot_read(path, error) from error
 
 
-def standard_input_pieces() -> Iterator[bytes]:
-    """The content of standard input."""
-    if sys.stdin is None:  # so says Python of a closed one
+def standard_input_pieces(form: str = "TSV", example: str = "paste a.de a.en") -> Iterator[bytes]:
+    """The content of standard input; `form` and `example` are for messages."""
+    # A closed one is None, says Python.
+    fault = "is closed" if sys.stdin is None else "is a terminal" if sys.stdin.isatty() else ""
+    if fault:
         raise CorpusError(
-            "- reads TSV from standard input, which is closed",
-            hint="pipe text in: paste a.de a.en | nmt …",
-        )
-    if sys.stdin.isatty():
-        raise CorpusError(
-            "- reads TSV from standard input, which is a terminal",
-            hint="pipe text in: paste a.de a.en | nmt …",
+            f"- reads {form} from standard input, which {fault}", hint=f"pipe text in: {example} | nmt …"
         )
     try:
         while piece := sys.stdin.buffer.read(PIECE_BYTES):

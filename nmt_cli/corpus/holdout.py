@@ -5,10 +5,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmt_cli.corpus.duplicates import FingerprintFile, Fingerprints
+from nmt_cli.corpus.duplicates import FingerprintFile, Fingerprints, fingerprints
 
 LARGEST_SHARE = 0.05
 """Neither held-out set takes more of the training pairs than this."""
+
+
+_BLANK = {int(fingerprints([""])[0])}
+"""A blank text is no sentence that two pairs could share; one-sided text has it as every source."""
 
 
 class Holdout(NamedTuple):
@@ -33,7 +37,7 @@ def choose(file: FingerprintFile, alive: NDArray[np.bool_], *, valid: int, test:
     for index in np.argsort(keys, kind="stable"):
         source, target = int(pairs[index, 1]), int(pairs[index, 2])
         if len(drawn) < valid + test and source not in taken and target not in taken:
-            taken |= {source, target}
+            taken |= {source, target} - _BLANK
             drawn.append(int(rows[index]))
     chosen = np.array(drawn, dtype=np.int64)
     share = len(drawn) * valid // max(1, valid + test)

@@ -141,7 +141,7 @@ def _choose_columns(table: "pyarrow.Table", spec: Spec) -> tuple[str, str]:
         if set(choice) <= set(names):
             break
     else:
-        wanted = " and ".join(spec.fields or languages)
+        wanted = " and ".join(dict.fromkeys(spec.fields or languages))
         raise CorpusError(
             f"{spec.text} has no columns {wanted}",
             hint=f"its columns are {', '.join(names)}; choose two with hf:…#SOURCE,TARGET",

@@ -1,13 +1,15 @@
 """Any SPEC as a stream of blocks of pairs."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
-from nmt_cli.corpus.block import UNDECODABLE, Block
+from nmt_cli.corpus.block import MALFORMED, UNDECODABLE, Block
 from nmt_cli.corpus.compression import STANDARD_INPUT, read_pieces, standard_input_pieces
 from nmt_cli.corpus.disagreement import unequal_error
 from nmt_cli.corpus.lines import LineReader
-from nmt_cli.corpus.rows import JsonRows, RowParser, TsvRows
+from nmt_cli.corpus.rows import JsonRows, PlainRows, RowParser, TsvRows
 from nmt_cli.corpus.spec import Spec
 from nmt_cli.errors import CorpusError
 
@@ -18,12 +20,20 @@ def read_pairs(spec: Spec, *, block_pairs: int = 8192) -> Iterator[Block]:
     What cannot be a corpus (empty, binary, unequal line counts, …) is a CorpusError; what is wrong with
     single pairs is told in `Block.damage`.
     """
-    blocks = _open(spec, block_pairs)
+    one_sided = not spec.source_lang
+    # Readers of tables give one column twice.
+    blocks = _open(replace(spec, source_lang=spec.target_lang) if one_sided else spec, block_pairs)
     first = next(blocks, None)
     if first is None:
         raise CorpusError(f"{spec.text} has no pairs", hint="name a corpus with text in it")
-    yield first
-    yield from blocks
+    for block in chain([first], blocks):
+        yield _without_source(block) if one_sided else block
+
+
+def _without_source(block: Block) -> Block:
+    """The same with empty sources; what is malformed is kept there, to be shown."""
+    kept = [text if block.damage.get(row) == MALFORMED else "" for row, text in enumerate(block.source)]
+    return block._replace(source=kept)
 
 
 def _open(spec: Spec, block_pairs: int) -> Iterator[Block]:
@@ -34,6 +44,13 @@ def _open(spec: Spec, block_pairs: int) -> Iterator[Block]:
         from nmt_cli.corpus.hub import read_hub
 
         return read_hub(spec, block_pairs)
+    if spec.kind == "text":
+        name, pieces = (
+            (str(spec.paths[0]), read_pieces(spec.paths[0]))
+            if spec.paths
+            else (STANDARD_INPUT, standard_input_pieces("text", "cat a.en"))
+        )
+        return _read_rows(name, pieces, PlainRows(), block_pairs)
     if spec.kind == "stdin":
         return _read_rows(
             STANDARD_INPUT, standard_input_pieces(), TsvRows(STANDARD_INPUT, spec.columns), block_pairs

@@ -18,6 +18,14 @@ class RowParser(Protocol):
         ...
 
 
+class PlainRows:
+    """One-sided text: each line is a text."""
+
+    def parse(self, lines: list[str], first: int) -> Block:
+        """See RowParser."""
+        return Block(first, [""] * len(lines), lines, {})
+
+
 class TsvRows:
     """Columns are separated by tabs and by nothing else; quotes are ordinary characters."""
 
@@ -44,7 +52,7 @@ class TsvRows:
         if first == 1 and _mostly(damage, lines):
             row = next(iter(damage))
             columns = lines[row].count("\t") + 1
-            wanted = " and ".join(map(str, self._columns))
+            wanted = " and ".join(map(str, dict.fromkeys(self._columns)))
             raise CorpusError(
                 f"{self._name}: most rows have no columns {wanted}; "
                 f"row {row + 1} has {columns} column{'s'[: columns != 1]}: {_shown(lines[row])}",
@@ -96,7 +104,7 @@ class JsonRows:
         return (source, target) if isinstance(source, str) and isinstance(target, str) else None
 
     def _no_pairs(self, lines: Sequence[str], row: int) -> CorpusError:
-        wanted = " and ".join(map(repr, self._fields))
+        wanted = " and ".join(map(repr, dict.fromkeys(self._fields)))
         try:
             names = _field_names(json.loads(lines[row]))
         except (ValueError, RecursionError):

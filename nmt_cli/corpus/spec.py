@@ -7,6 +7,13 @@
     hf:ID[:CONFIG[:SPLIT]]         a dataset of the Hugging Face hub, or one on this disk
     -   -#2,1                      TSV on standard input
 
+Where there is no source language, the corpus is one-sided text:
+
+    data/train   a.en              a prefix, data/train.en[.gz|.xz|.bz2|.zst], or a file of any name
+    x.tsv#2   x.jsonl#text         a column (by default the first), a field (by default the language code)
+    hf:ID[:CONFIG[:SPLIT]]#text    a column of a dataset
+    -                              standard input, line by line
+
 Options follow as `@key=value`: `@weight=2.5` on any, `@revision=…`, `@data_files=…`, `@streaming=true` on hf.
 """
 
@@ -28,13 +35,17 @@ from nmt_cli.corpus.locate import (
 )
 from nmt_cli.errors import UsageError
 
-Kind = Literal["files", "tsv", "jsonl", "hub", "stdin"]
+Kind = Literal["files", "tsv", "jsonl", "hub", "stdin", "text"]
 
 OPTIONS = ("weight", "revision", "data_files", "streaming")
 HUB_OPTIONS = ("revision", "data_files", "streaming")
 # Names under which `datasets` reads files of a format instead of a dataset.
 FILE_BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".csv": "csv", ".arrow": "arrow"}
 FORMS = "a SPEC is a prefix, two files a.de,a.en, x.tsv[#1,2], x.jsonl[#from,to], hf:ID[:CONFIG[:SPLIT]] or -"
+
+ONE_SIDED_FORMS = (
+    "one-sided text is a prefix, a file, x.tsv[#1], x.jsonl[#field], hf:ID[:CONFIG[:SPLIT]][#column] or -"
+)
 
 MAX_WEIGHT = 1000.0  # an epoch has each pair that many times
 
@@ -48,9 +59,9 @@ class Spec:
 
     text: str  # as it is shown: of a name that is not UTF-8, `paths` has the bytes
     kind: Kind
-    source_lang: str
+    source_lang: str  # "": one-sided text
     target_lang: str
-    paths: tuple[Path, ...] = ()  # two for "files", one for "tsv" and "jsonl"
+    paths: tuple[Path, ...] = ()  # two for "files", one for "tsv" and "jsonl"; for "text" one, or none: stdin
     columns: tuple[int, int] = (1, 2)  # of TSV, counted from 1
     fields: tuple[str, str] | None = None  # of JSON lines and hub datasets
     dataset: str = ""
@@ -76,16 +87,18 @@ def parse_spec(text: str, *, source_lang: str, target_lang: str) -> Spec:
             hint=f"leave out @{key}=…, or read a hub dataset: hf:ID",
         )
     if not body:
-        raise UsageError(f"{text!r} names no corpus", hint=FORMS)
+        raise UsageError(f"{text!r} names no corpus", hint=FORMS if source_lang else ONE_SIDED_FORMS)
     try:
-        kind, paths, choice = _parse_files(body, source_lang, target_lang)
+        kind, paths, choice = (
+            _parse_files(body, source_lang, target_lang) if source_lang else _parse_text(body, target_lang)
+        )
     except OSError as error:  # looking for files can fail as reading them can
         raise cannot_read(error.filename or body, error) from error
-    columns, fields = (1, 2), None
+    columns, fields = (1, 2) if source_lang else (1, 1), None
     if choice is not None and kind == "jsonl":
-        fields = _parse_fields(choice, text)
+        fields = _parse_fields(choice, text) if source_lang else _parse_field(choice, text)
     elif choice is not None:
-        columns = _parse_columns(choice, text)
+        columns = _parse_columns(choice, text) if source_lang else _parse_column(choice, text)
     return Spec(
         text, kind, source_lang, target_lang, paths=paths, columns=columns, fields=fields, weight=weight
     )
@@ -151,7 +164,7 @@ def _parse_hub(
         "hub",
         source_lang,
         target_lang,
-        fields=_parse_fields(choice, text) if hash_sign else None,
+        fields=(_parse_fields if source_lang else _parse_field)(choice, text) if hash_sign else None,
         dataset=dataset,
         config=config or None,
         split=split or "train",
@@ -185,6 +198,21 @@ def _parse_files(body: str, source_lang: str, target_lang: str) -> tuple[Kind, t
         return "files", _two_files(body), None
     refuse_foreign_format(Path(body))
     raise describe_missing_prefix(body, source_lang, target_lang, sides, _misspelt_option(body))
+
+
+def _parse_text(body: str, lang: str) -> tuple[Kind, tuple[Path, ...], str | None]:
+    """The kind, the file, and what stands after '#', of one-sided text."""
+    if body == "-":
+        return "text", (), None
+    name, hash_sign, choice = body.rpartition("#")
+    if hash_sign and (kind := table_kind(name)):
+        check_readable(Path(name))
+        return kind, (Path(name),), choice
+    path = find_side(body, lang) or Path(body)
+    two = "; for two sides, name both languages: --source-lang" if "," in body else ""
+    check_readable(path, hint_after=two or _misspelt_option(body))
+    refuse_foreign_format(path)
+    return table_kind(str(path)) or "text", (path,), None
 
 
 def _two_files(body: str) -> tuple[Path, Path]:
@@ -228,6 +256,28 @@ def _parse_columns(choice: str, text: str) -> tuple[int, int]:
             f"{text}: column {source} cannot be both sides", hint="name two different columns: x.tsv#1,3"
         )
     return source, target
+
+
+def _parse_column(choice: str, text: str) -> tuple[int, int]:
+    """The column of one-sided text, in the place of both."""
+    if not choice.strip().isdecimal() or int(choice) == 0:
+        raise UsageError(
+            f"{text}: #{choice} is not a column number",
+            hint="columns are counted from 1, and one-sided text is one of them: x.tsv#2; "
+            "for two, name both languages",
+        )
+    return int(choice), int(choice)
+
+
+def _parse_field(choice: str, text: str) -> tuple[str, str]:
+    """The field of one-sided text, in the place of both."""
+    field = choice.strip()
+    if not field or "," in field:
+        raise UsageError(
+            f"{text}: #{choice} is not a field name",
+            hint="one-sided text is one field: x.jsonl#text; for two, name both languages",
+        )
+    return field, field
 
 
 def _parse_fields(choice: str, text: str) -> tuple[str, str]:

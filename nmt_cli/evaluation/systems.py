@@ -109,7 +109,9 @@ def _load(run: RunDirectory, request: Request) -> tuple[Translator, str]:
 def _open_run(path: Path) -> RunDirectory:
     from nmt_cli.run import RunDirectory
 
-    return RunDirectory.open(path)
+    run = RunDirectory.open(path)
+    run.check_kind(language_model=False)
+    return run
 
 
 def _refuse_twice(paths: Sequence[Path]) -> None:

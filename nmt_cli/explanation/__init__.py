@@ -3,6 +3,7 @@
 explanation   the value: words, attention, confidence, alternatives, the beam
 words         pieces as words, and attention between words
 forced        forced decoding of one translation
+self_attention  where the layers of an LSTMN or a Transformer look on their own side
 beam          the search tree as plain data
 notes         what the rows of a map are, for each kind of model
 explainer     a run that explains sentences
@@ -19,6 +20,7 @@ from nmt_cli.explanation.explanation import (
     Candidate,
     Explanation,
     Matrix,
+    SelfAttention,
     Step,
     Word,
     explanations_json,
@@ -32,6 +34,7 @@ __all__ = [
     "Candidate",
     "Explanation",
     "Matrix",
+    "SelfAttention",
     "Step",
     "Word",
     "attention_svg",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -18,6 +18,7 @@ from nmt_cli.explanation.beam import beam_nodes, kept_prefixes
 from nmt_cli.explanation.explanation import Alternative, Candidate, Explanation, Matrix, Step
 from nmt_cli.explanation.forced import Forced, force
 from nmt_cli.explanation.notes import attention_note
+from nmt_cli.explanation.self_attention import self_attention_maps
 from nmt_cli.explanation.words import piece_label, word_attention, words_of
 from nmt_cli.model import Seq2Seq
 from nmt_cli.run import RunDirectory
@@ -64,6 +65,7 @@ class Explainer:
         All that the beam finds is listed, unless `search.n_best` is given.
         """
         run = RunDirectory.open(run_dir)
+        run.check_kind(language_model=False)
         config = run.config.search.changed(search or {})
         if "n_best" not in (search or {}) and not config.sampling:
             config = config.changed({"n_best": config.beam_size})
@@ -84,11 +86,13 @@ class Explainer:
             _check(self._encode(self.vocabularies.target, target), f"the target of {name}")
 
     @torch.inference_mode()
-    def explain(self, text: str, *, target: str | None = None, alternatives: int = 5) -> Explanation:
+    def explain(
+        self, text: str, *, target: str | None = None, alternatives: int = 5, self_attention: bool = False
+    ) -> Explanation:
         """Look at the translation that search finds for `text`, or at the given `target`.
 
         `alternatives` are shown for each piece. Search runs in both cases, so that a given translation can be
-        compared with what the model found.
+        compared with what the model found. `self_attention` adds where the layers look on their own side.
         """
         self.check(text, target)
         source = self._encode(self.vocabularies.source, text)
@@ -99,7 +103,12 @@ class Explainer:
             Candidate(self._text(one, normalized), one.score or 0.0, one.log_probability or 0.0)
             for one in facts.found
         )
-        return self._put_together(normalized, target, facts, n_best, alternatives)
+        found = self._put_together(normalized, target, facts, n_best, alternatives)
+        if not self_attention:
+            return found
+        pieces = found.source_pieces, found.target_pieces
+        maps = self_attention_maps(self.model, self.settings, facts.source, facts.target, pieces)
+        return replace(found, self_attention=maps)
 
     def _find_out(self, source: list[int], given: list[int] | None, alternatives: int) -> _Facts:
         """Search, then forced decoding of what was given or found."""

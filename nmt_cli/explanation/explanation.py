@@ -60,6 +60,16 @@ class Candidate:
 
 
 @dataclass(frozen=True)
+class SelfAttention:
+    """Where a layer looked among the pieces of its own side, in the order in which it reads them."""
+
+    layer: str  # "encoder, layer 1"
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]  # <start>, or the piece whose state was looked at
+    weights: Matrix
+
+
+@dataclass(frozen=True)
 class Explanation:
     """One sentence and its translation, looked at from all sides; <eos> is the last word of both.
 
@@ -86,6 +96,7 @@ class Explanation:
     steps: tuple[Step, ...]  # T
     n_best: tuple[Candidate, ...]  # what search found, the best first
     beam: tuple[tuple[BeamNode, ...], ...]  # the candidates of each step of the search, the best first
+    self_attention: tuple[SelfAttention, ...] = ()  # if it was asked for
 
     @property
     def source_labels(self) -> list[str]:

@@ -76,6 +76,9 @@ class Decoder(nn.Module):
         """Word vectors y (B, K, E) of one step → features (B, K, F), next state, attention (B, K, S)."""
         raise NotImplementedError
 
+    def separate(self) -> None:
+        """Make a linear layer of every product of a single step, so that faster ones can take their place."""
+
 
 class RecurrentDecoder(Decoder):
     """Attention, a stack of recurrent layers and a readout."""
@@ -111,6 +114,11 @@ class RecurrentDecoder(Decoder):
             layer.begin(tuple(part[:, None].expand(-1, beam, -1) for part in initial))
             for layer, initial in zip(self.layers, memory.initial, strict=True)
         )
+
+    def separate(self) -> None:
+        """Those of the recurrent layers."""
+        for layer in self.layers:
+            layer.separate()
 
     def attend(self, query: Tensor, memory: SourceMemory, focus: Focus) -> Reading:
         """Query (B, K, H) of one step → context (B, K, H), α (B, K, S)."""

@@ -6,6 +6,7 @@ E size of a word vector · F size of the features · V size of the target vocabu
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import torch
@@ -39,10 +40,15 @@ class State(Value):
 
     def reorder(self, parents: Tensor) -> Self:
         """Hypothesis k of sentence b is to continue its hypothesis `parents[b, k]`; parents: (B, K')."""
+        B = len(parents)
+
+        @cache
+        def rows(K: int) -> Tensor:  # (B·K',) the same for all tensors
+            return (parents + torch.arange(0, B * K, K, device=parents.device)[:, None]).flatten()
 
         def pick(tensor: Tensor) -> Tensor:  # (B, K, …) → (B, K', …)
-            index = parents.reshape(*parents.shape, *(1 for _ in tensor.shape[2:]))
-            return tensor.gather(1, index.expand(*parents.shape, *tensor.shape[2:]))
+            picked = tensor.flatten(0, 1).index_select(0, rows(tensor.shape[1]))
+            return picked.view(*parents.shape, *tensor.shape[2:])
 
         return self._map(pick)
 

@@ -1,6 +1,6 @@
 """A recurrent layer: over all steps in one fused call, or one step at a time with the same weights."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import cast
 
 import torch
@@ -20,23 +20,33 @@ class RecurrentLayer(nn.Module):
         self.cell = CELLS[cell]
         self.fused = self.cell.fused(input_size, hidden_size, batch_first=True)
         self.norm = nn.LayerNorm(hidden_size) if layer_norm else nn.Identity()
-        self._laid_out: tuple[Tensor, Tensor, Tensor, Tensor] | None = None
+        self.input_sides = nn.ModuleList()  # for single steps, once they are separate
+        self.hidden_side: nn.Module | None = None
 
-    def lay_out(self, layout: Callable[[Tensor], Tensor]) -> None:
-        """Keep copies of W_ih and W_hh in another memory layout for single steps; the layer learns no more."""
-        W_ih, W_hh, b_ih, b_hh = self.weights
-        self._laid_out = layout(W_ih), layout(W_hh), b_ih, b_hh
+    def separate(self, sizes: Sequence[int] | None = None) -> None:
+        """Make linear layers of W_hh and of W_ih, cut for inputs [x¹; x²; …] of these sizes, for single steps.
+
+        Others may take their place that compute the same faster. The layer learns no more.
+        """
+        W_ih, _, b_ih, _ = self.weights
+        sides = torch.split(W_ih, list(sizes or [W_ih.shape[1]]), dim=1)  # (G·H, I) each
+        biases = [b_ih, *(None for _ in sides[1:])]
+        self.input_sides.extend(_linear(W, b) for W, b in zip(sides, biases, strict=True))
+        self.hidden_side = _linear(*self._hidden_weights)
 
     @property
     def weights(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """W_ih (G·H, I), W_hh (G·H, H), b_ih (G·H,), b_hh (G·H,) of the G gates."""
-        if self._laid_out is not None:
-            return self._laid_out
         fused = self.fused
         return cast(
             tuple[Tensor, Tensor, Tensor, Tensor],
             (fused.weight_ih_l0, fused.weight_hh_l0, fused.bias_ih_l0, fused.bias_hh_l0),
         )
+
+    @property
+    def _hidden_weights(self) -> tuple[Tensor, Tensor]:
+        """W_hh (G·H, H), b_hh (G·H,)"""
+        return cast(tuple[Tensor, Tensor], (self.fused.weight_hh_l0, self.fused.bias_hh_l0))
 
     @property
     def hidden_size(self) -> int:
@@ -61,14 +71,29 @@ class RecurrentLayer(nn.Module):
 
     def step(self, x: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         """One step: x (…, I), state (…, H) → output (…, H), the next state."""
-        W_ih, _, b_ih, _ = self.weights
-        return self.update(linear(x, W_ih, b_ih), state)
+        return self.update(self.input_gates(x), state)
 
     def update(self, gates: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         """One step whose input side W_ih x_t + b_ih (…, G·H) is known."""
-        _, W_hh, _, b_hh = self.weights
-        state = self.cell.step(gates, linear(state[0], W_hh, b_hh), state)
+        state = self.cell.step(gates, self.hidden_gates(state[0]), state)
         return self.norm(state[0]), state
+
+    def input_gates(self, *x: Tensor) -> Tensor:
+        """W_ih [x¹; x²; …] + b_ih of one step: (…, I) each → (…, G·H)"""
+        if not self.input_sides:
+            W_ih, _, b_ih, _ = self.weights
+            return linear(x[0] if len(x) == 1 else torch.cat(x, dim=-1), W_ih, b_ih)
+        gates: Tensor = self.input_sides[0](x[0])
+        for side, part in zip(self.input_sides[1:], x[1:], strict=True):
+            gates = gates + side(part)
+        return gates
+
+    def hidden_gates(self, h: Tensor) -> Tensor:
+        """W_hh h_{t-1} + b_hh of one step: (…, H) → (…, G·H)"""
+        if self.hidden_side is None:
+            return linear(h, *self._hidden_weights)
+        gates: Tensor = self.hidden_side(h)
+        return gates
 
     def read(self, x: Tensor, mask: Tensor) -> tuple[Tensor, LayerState]:
         """Whole sentences: x (B, S, I), mask (B, S) → outputs (B, S, H), the last real states.
@@ -96,3 +121,12 @@ class RecurrentLayer(nn.Module):
         W_ih = torch.cat([W_ih, column.view(-1, 1)], dim=1)  # (4·H, I + 1)
         x = torch.cat([x, (~mask).to(x.dtype)[..., None]], dim=-1)  # (B, S, I + 1)
         return torch.lstm(x, [zero, zero], [W_ih, W_hh, b_ih, b_hh], True, 1, 0.0, self.training, False, True)
+
+
+def _linear(weight: Tensor, bias: Tensor | None) -> nn.Linear:
+    with torch.device("meta"):  # nothing is drawn for weights that are there
+        layer = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
+    layer.weight = nn.Parameter(weight.detach(), requires_grad=False)
+    if bias is not None:
+        layer.bias = nn.Parameter(bias.detach(), requires_grad=False)
+    return layer

@@ -34,10 +34,12 @@ class Seq2Seq(nn.Module):
         super().__init__()
         self.source_words = source_words
         self.target_words = target_words
+        # In place of the target words for single steps: see translator/arranging.
+        self.step_words: nn.Embedding | None = None
         input_dropout = config.dropout if config.input_dropout is None else config.input_dropout
         self.input_dropout = Dropout(input_dropout, variational=config.variational_dropout)
         self.word_dropout = WordDropout(config.word_dropout)
-        self.encoder = TransformerEncoder(config) if config.cell == "transformer" else Encoder(config)
+        self.encoder = build_encoder(config)
         self.bridge = Bridge(config)
         self.decoder = build_decoder(config)
         self.vocabulary = nn.Linear(config.features_size, target_words.num_embeddings)
@@ -53,11 +55,13 @@ class Seq2Seq(nn.Module):
         self.register_buffer("baseline", first)
 
     def encode(self, source: Tensor, lengths: Tensor) -> SourceMemory:
-        """Source (B, S) with `lengths` (B,) on the CPU → memory.
+        """Source (B, S) with `lengths` (B,) on the CPU → memory; that of a language model is empty.
 
         The source may be read backwards (Sutskever et al. 2014, section 3.3); memory is in its own order again.
         """
         mask = padding_mask(lengths, source.shape[1], source.device)  # (B, S)
+        if self.encoder is None:
+            return SourceMemory(self.bridge.zero(len(mask), self.target_words.weight), None, None, None, mask)
         x = self._word_vectors(self.source_words, source)  # (B, S, E)
         if self.reverse_source:
             swap = reversal(
@@ -82,7 +86,8 @@ class Seq2Seq(nn.Module):
         self, tokens: Tensor, state: DecoderState, memory: SourceMemory
     ) -> tuple[Tensor, DecoderState, Tensor | None]:
         """Tokens (B, K) → features (B, K, F), the next state, attention (B, K, S)."""
-        return self.decoder.step(self._word_vectors(self.target_words, tokens), state, memory)
+        words = self.target_words if self.step_words is None else self.step_words
+        return self.decoder.step(self._word_vectors(words, tokens), state, memory)
 
     def project(self, features: Tensor) -> Tensor:
         """Features (…, F) → logits (…, V)."""
@@ -169,6 +174,13 @@ class Seq2Seq(nn.Module):
         return x
 
 
+def build_encoder(config: ModelConfig) -> Encoder | TransformerEncoder | None:
+    """The encoder that the settings need; a language model has none."""
+    if config.is_language_model:
+        return None
+    return TransformerEncoder(config) if config.cell == "transformer" else Encoder(config)
+
+
 def build_decoder(config: ModelConfig) -> Decoder:
     """The decoder that the settings need: a loop only where attention and recurrence depend on each other."""
     if config.cell == "transformer":
@@ -198,7 +210,7 @@ def build_model(
     with torch.random.fork_rng(devices=[]):  # torch's own first weights must not use up the global generator
         target_words = nn.Embedding(target_vocabulary_size, config.embedding_size, padding_idx=PAD)
         source_words = target_words
-        if tying != "all":
+        if tying != "all" and not config.is_language_model:
             source_words = nn.Embedding(source_vocabulary_size, config.embedding_size, padding_idx=PAD)
         model = Seq2Seq(config, source_words, target_words, tied=tying != "none")
     initialize(model, generator)

@@ -1,7 +1,8 @@
 """The decoder that must go step by step: what attention finds goes into the next state."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -67,6 +68,13 @@ class SequentialDecoder(RecurrentDecoder):
         feed = memory.values.new_zeros(len(memory.values), beam, self.feed_size)  # (B, K, F)
         return replace(state, feed=feed)
 
+    def separate(self) -> None:
+        """Those of the recurrent layers; the word and what is fed are two products, because their sizes differ."""
+        first, *others = self.layers
+        first.separate([self.embedding_size, self.feed_size])
+        for layer in others:
+            layer.separate()
+
     def decode(self, memory: SourceMemory, y: Tensor, *, attention: bool = True) -> Decoded:
         """Word vectors y (B, T, E) of all steps → features (B, T, F), attention (B, T, S)."""
         W_y, W_feed, b = self._input_weights()
@@ -83,8 +91,7 @@ class SequentialDecoder(RecurrentDecoder):
         self, y: Tensor, state: DecoderState, memory: SourceMemory
     ) -> tuple[Tensor, DecoderState, Tensor]:
         """Word vectors y (B, K, E) of one step → features (B, K, F), next state, attention (B, K, S)."""
-        W_y, W_feed, b = self._input_weights()
-        now = self._advance(linear(y, W_y, b), W_feed, state, memory, masks=())
+        now = self._advance(partial(self.layers[0].input_gates, y), state, memory, masks=())
         features = self.readout(now.s, y, now.reading.context) if self.query_before else now.feed  # (B, K, F)
         return self.dropout(features), now.state, now.reading.alpha
 
@@ -102,7 +109,7 @@ class SequentialDecoder(RecurrentDecoder):
         steps: list[Step] = []
         for t, gates_t in enumerate(gates[:, None].unbind(dim=2)):  # (B, 1, G·H)
             masks_t = [mask[:, t : t + 1] for mask in masks]  # (B, 1, H)
-            steps.append(self._advance(gates_t, W_feed, state, memory, masks_t))
+            steps.append(self._advance(partial(_fed, gates_t, W_feed), state, memory, masks_t))
             state = steps[-1].state
         reading = joined([now.reading for now in steps])
         return Unrolled(
@@ -166,8 +173,7 @@ class SequentialDecoder(RecurrentDecoder):
 
     def _advance(
         self,
-        gates: Tensor,  # (B, K, G·H) the word side of the first layer's gates
-        W_feed: Tensor,  # (G·H, H or F)
+        gates: Callable[[Tensor], Tensor],  # of the first layer (B, K, G·H), from what is fed (B, K, H or F)
         state: DecoderState,
         memory: SourceMemory,
         masks: Sequence[Tensor],  # (B, 1, H) for each upper layer, or none
@@ -175,13 +181,11 @@ class SequentialDecoder(RecurrentDecoder):
         """One step, in either order."""
         if self.query_before:
             reading = self.attend(state.layers[-1][0], memory, state.focus)  # (B, K, H), (B, K, S)
-            s, layers = self._update(
-                gates + linear(reading.context, W_feed), state.layers, masks
-            )  # (B, K, H)
+            s, layers = self._update(gates(reading.context), state.layers, masks)  # (B, K, H)
             feed = reading.context
         else:
             assert state.feed is not None
-            s, layers = self._update(gates + linear(state.feed, W_feed), state.layers, masks)  # (B, K, H)
+            s, layers = self._update(gates(state.feed), state.layers, masks)  # (B, K, H)
             reading = self.attend(s, memory, state.focus)  # (B, K, H), (B, K, S)
             feed = self.readout(s, None, reading.context)  # (B, K, F)
         after = DecoderState(layers, None if self.query_before else feed, state.focus.after(reading.alpha))
@@ -210,3 +214,8 @@ class SequentialDecoder(RecurrentDecoder):
         like = gates[..., : self.layers[0].hidden_size]  # (B, T, H)
         masks = [self.dropout.mask(like) for _ in self.layers[1:]]
         return [mask for mask in masks if mask is not None]
+
+
+def _fed(word_side: Tensor, W_feed: Tensor, feed: Tensor) -> Tensor:
+    """Gates (B, K, G·H) of the word side (B, K, G·H) and what is fed (B, K, H or F)."""
+    return word_side + linear(feed, W_feed)

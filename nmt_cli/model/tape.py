@@ -75,11 +75,10 @@ class TapeLayer(RecurrentLayer):
     def update(self, gates: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         """One step whose input side (…, G·H + H) is known: O(t)."""
         _, s, keys, *tapes = state
-        _, W_hh, _, b_hh = super().weights
         H = self.hidden_size
         alpha = self.reader(gates[..., -H:], s, keys)[..., None, :]  # (…, 1, t)
         read = tuple(weighted_sum(alpha, tape)[..., 0, :] for tape in tapes)  # s_t, c'_t: (…, H)
-        now = self.cell.step(gates[..., :-H], linear(read[0], W_hh, b_hh), read)  # (h_t,) or (h_t, c_t)
+        now = self.cell.step(gates[..., :-H], self.hidden_gates(read[0]), read)  # (h_t,) or (h_t, c_t)
         added = [self.reader.score.keys(now[0]), *now]
         longer = (
             torch.cat([tape, part.to(tape.dtype)[..., None, :]], dim=-2)  # (…, t + 1, H)

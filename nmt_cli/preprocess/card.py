@@ -58,6 +58,7 @@ class DataCard:
             (name, language, f"{split.pairs:,}", *_figures(side))
             for name, split in self.splits.items()
             for language, side in ((source, split.source), (target, split.target))
+            if language
         ]
         yield CardTable("Tokens", headings, rows)
         yield CardTable("Vocabulary and memory", ("what", "value"), list(self._facts()))
@@ -131,7 +132,8 @@ class DataCard:
 
     def to_markdown(self) -> str:
         """The card for people."""
-        parts = [f"# Data card: {self.request.source_lang} → {self.request.target_lang}", ""]
+        languages = [self.request.source_lang, self.request.target_lang]
+        parts = [f"# Data card: {' → '.join(filter(None, languages))}", ""]
         for name, origin in self.origins.items():
             parts.append(f"- {name}: {origin}")
         for warning in self.warnings:
@@ -152,14 +154,18 @@ class DataCard:
         """Reason, corpus, line and shortened text of a few dropped pairs."""
         for reason, examples in sorted(self.tally.examples.items()):
             for each in examples:
-                text = " ⇥ ".join(_shorten(text) for text in (each.source, each.target))
+                sides = (each.source, each.target)[self.request.is_one_sided and not each.source :]
+                text = " ⇥ ".join(map(_shorten, sides))
                 yield reason, self.tally.names[each.corpus], each.line, text
 
     def _histogram(self) -> CardTable:
         train = self.splits["train"]
         columns = zip(histogram_labels(), train.source.histogram, train.target.histogram, strict=True)
         rows = [(label, f"{source:,}", f"{target:,}") for label, source, target in columns]
-        return CardTable("", ("tokens", self.request.source_lang, self.request.target_lang), rows)
+        table = CardTable("", ("tokens", self.request.source_lang, self.request.target_lang), rows)
+        if not self.request.is_one_sided:
+            return table
+        return CardTable("", ("tokens", self.request.target_lang), [(row[0], row[2]) for row in rows])
 
 
 def write_card(card: DataCard, directory: Path) -> None:

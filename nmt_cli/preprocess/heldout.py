@@ -54,7 +54,8 @@ class HeldOutSet:
                 encoded = encoder(page)
                 writer.write(page.source, page.target, encoded.source_ids, encoded.target_ids)
                 statistics.add(encoded.statistics)
-        for name, texts in zip(text_names(self.name, *languages), (self.source, self.target), strict=True):
+        sides = (self.source, self.target) if languages[0] else (self.target,)
+        for name, texts in zip(text_names(self.name, *languages), sides, strict=True):
             with (directory / name).open("w", encoding="utf-8", newline="\n") as file:
                 file.writelines(f"{text}\n" for text in texts)
         return statistics

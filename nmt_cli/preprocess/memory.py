@@ -10,7 +10,7 @@ def count_parameters(model: ModelConfig, source_size: int, target_size: int, *, 
     """The weights of a model with vocabularies of these sizes."""
     E, H, F = model.embedding_size, model.hidden_size, model.features_size
     tying = model.tying(joint=joint)
-    words = target_size * E + (0 if tying == "all" else source_size * E)
+    words = target_size * E + (0 if tying == "all" or model.is_language_model else source_size * E)
     output = target_size * ((0 if tying != "none" else F) + 1)
     if model.cell == "transformer":
         return words + _transformer(model, E, H) + output
@@ -66,7 +66,8 @@ def _decoder(model: ModelConfig, E: int, H: int, F: int) -> int:
     layers += _tape(model, E + fed, H, "decoder") + (model.decoder_layers - 1) * _tape(
         model, upper, H, "decoder"
     )
-    first_state = 0 if model.initial_state == "copy" else model.decoder_layers * H * (H + 1)
+    projected = model.initial_state in ("projection", "mean")
+    first_state = model.decoder_layers * H * (H + 1) if projected else 0
     first_state += H * (H + 1) if model.context_every_step else 0
     if model.readout == "state":
         return layers + first_state

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from nmt_cli.config import Resolved, VocabularyConfig
 from nmt_cli.config.vocabulary import DEFAULT_SIZE
 from nmt_cli.corpus import CorpusWarning, Inspector, Spec, compare_sets, parse_spec
 from nmt_cli.corpus.cleaning import Cleaner
@@ -27,6 +26,7 @@ from nmt_cli.preprocess.card import DataCard, write_card
 from nmt_cli.preprocess.encoding import Encoder
 from nmt_cli.preprocess.heldout import HeldOutSet, read_heldout
 from nmt_cli.preprocess.request import Progress, Reporter, Request
+from nmt_cli.preprocess.settings import for_one_side, with_vocabulary
 from nmt_cli.preprocess.statistics import SplitStatistics
 from nmt_cli.preprocess.tally import Tally
 from nmt_cli.preprocess.training_text import TrainingText
@@ -41,16 +41,18 @@ _CHARACTERS_PER_PIECE = 100
 
 def preprocess(request: Request, report: Reporter) -> DataCard:
     """Write the data directory `request.out` and return its data card."""
-    for language in (request.source_lang, request.target_lang):
+    for language in (request.source_lang, request.target_lang)[request.is_one_sided :]:
         check_language(language)
     if not request.train:
         raise UsageError("there is no training corpus", hint="name at least one with --train SPEC")
+    if request.is_one_sided:
+        request = replace(request, settings=for_one_side(request.settings))
     specs = {name: _parse(request, getattr(request, name)) for name in ("train", *HELD_OUT)}
     _check_dropped(request, specs)
     vocabularies = None
     if request.vocabulary is not None:
         vocabularies = Vocabularies.load(request.vocabulary)
-        request = replace(request, settings=_with_vocabulary(request.settings, vocabularies))
+        request = replace(request, settings=with_vocabulary(request.settings, vocabularies))
     with new_directory(request.out, overwrite=request.overwrite) as directory, _tally(request) as tally:
         return _Run(request, report, directory, tally).execute(specs, vocabularies)
 
@@ -76,30 +78,6 @@ def _check_dropped(request: Request, specs: Mapping[str, Sequence[Spec]]) -> Non
             f"--dropped {request.dropped} is inside of --out {request.out}",
             hint="put the list beside the directory",
         )
-
-
-def _with_vocabulary(settings: Resolved, vocabularies: Vocabularies) -> Resolved:
-    """The settings with the facts of a vocabulary that was given; asking for another one as well is an error."""
-    asked = [
-        key
-        for key, layer in settings.provenance.items()
-        if key.startswith("vocabulary.") and layer != "default"
-    ]
-    if asked:
-        raise UsageError(
-            f"{', '.join(asked)} cannot be set together with --vocabulary, which brings its own",
-            hint="leave out one of them",
-        )
-    source, target = vocabularies.source, vocabularies.target
-    section = VocabularyConfig(
-        kind=source.kind,
-        size=max(len(source), len(target)),
-        joint=vocabularies.joint,
-        byte_fallback=not source.has_unknown,
-    )
-    layers = {f"vocabulary.{key}": "--vocabulary" for key in section.model_fields_set}
-    config = settings.config.model_copy(update={"vocabulary": section})
-    return Resolved(config, {**settings.provenance, **layers})
 
 
 @contextmanager
@@ -179,7 +157,7 @@ class _Run:
         text = TrainingText(scratch, len(specs))
         text.fill(
             specs,
-            Cleaner(self.config.data, self.normalization),
+            Cleaner(self.config.data, self.normalization, one_sided=self.request.is_one_sided),
             partial(self._inspector, "train"),
             self.tally,
             lambda done: self.report(Progress("reading and cleaning", done)),

@@ -12,7 +12,7 @@ from nmt_cli.corpus import CorpusWarning
 class Request:
     """From which text to which directory."""
 
-    source_lang: str
+    source_lang: str  # "": the text has one side
     target_lang: str
     train: Sequence[str]  # SPECs
     valid: Sequence[str] = ()
@@ -23,6 +23,11 @@ class Request:
     dropped: Path | None = None  # where to list every dropped pair
     workers: int = 1
     overwrite: bool = False
+
+    @property
+    def is_one_sided(self) -> bool:
+        """Whether the text is for a language model: the source of every pair is empty."""
+        return not self.source_lang
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from nmt_cli.errors import UsageError
 from nmt_cli.run.checkpoint import Checkpoints
 from nmt_cli.run.directory import KIND, MODEL, RunDirectory, listed, new_run
 from nmt_cli.run.durable import tensor_bytes
+from nmt_cli.run.model_card import purpose
 from nmt_cli.run.weights import mean_weights, weights_of
 
 
@@ -38,15 +39,15 @@ def average(
             )
     names, many = _checkpoints(first, last) if len(opened) == 1 else _models(opened)
     content = tensor_bytes(mean_weights(many))
+    title, use = purpose(first)
     with new_run(out, overwrite=overwrite) as folder:
         for name in listed(first.path):
             if name != MODEL:
                 shutil.copyfile(first.path / name, folder / name)
         (folder / MODEL).write_bytes(content)
         (folder / "README.md").write_text(
-            f"# Translation from {first.facts.source_lang} to {first.facts.target_lang}\n\n"
-            "Translate with: `nmt translate DIRECTORY < text`, where DIRECTORY is this one.\n\n"
-            "The mean of the weights of:\n\n" + "".join(f"- {name}\n" for name in names),
+            f"{title}\n\n{use}.\n\nThe mean of the weights of:\n\n"
+            + "".join(f"- {name}\n" for name in names),
             "utf-8",
         )
         manifest.write_manifest(folder, KIND, listed(folder))

@@ -36,7 +36,7 @@ import torch
 from nmt_cli import manifest
 from nmt_cli.config import Config, Resolved, load_resolved
 from nmt_cli.corpus.normalization import Normalization, read_replacements
-from nmt_cli.errors import StoreError
+from nmt_cli.errors import StoreError, UsageError
 from nmt_cli.model import Seq2Seq, build_model
 from nmt_cli.output import MANIFEST, cannot_write, new_directory
 from nmt_cli.run import lock
@@ -136,15 +136,33 @@ class RunDirectory:
         return Normalization(self.config.data.lowercase, read_replacements(table) if table.exists() else ())
 
     def held_out(self, split: str) -> tuple[list[str], list[str]] | None:
-        """Raw lines of the validation or test set, source and target, if there is one."""
+        """Raw lines of the validation or test set, source and target, if there is one.
+
+        Of one-sided text, the source lines are empty.
+        """
         names = text_names(split, self.facts.source_lang, self.facts.target_lang)
         files = [self.path / name for name in names]
         if not all(file.exists() for file in files):
             return None
-        source, target = (_lines(file) for file in files)
+        target = _lines(files[-1])
+        source = _lines(files[0]) if self.facts.source_lang else [""] * len(target)
         if len(source) != len(target):
             raise StoreError(f"{files[0]} and {files[1]} have different numbers of lines", hint=_AGAIN)
         return source, target
+
+    def check_kind(self, *, language_model: bool) -> None:
+        """Refuse a language model where a model that translates is needed, or the other way round."""
+        if self.config.model.is_language_model == language_model:
+            return
+        if language_model:
+            raise UsageError(
+                f"{self.path} is not a language model: it translates",
+                hint=f"use nmt translate {self.path}, or nmt score with --source and --target",
+            )
+        raise UsageError(
+            f"{self.path} is a language model: it translates nothing",
+            hint=f"continue text with nmt generate {self.path}; score it with nmt score {self.path} --target FILE",
+        )
 
     def new_model(self, generator: torch.Generator) -> Seq2Seq:
         """A model of these settings with fresh weights."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt_cli import __version__
-from nmt_cli.config import PRESETS
+from nmt_cli.config import SYSTEMS
 from nmt_cli.run.directory import RunDirectory
 from nmt_cli.run.durable import write_text
 from nmt_cli.run.scores_log import ScoresLog
@@ -19,7 +19,7 @@ _TEST_SCORES = "## Scores on test sets"
 def model_card(run: RunDirectory, *, parameters: int, best: Mapping[str, Any] | None) -> str:
     """The card in Markdown; `best` is the line of metrics.jsonl of the model to use, if there is one."""
     facts, config = run.facts, run.config
-    preset = PRESETS[config.model.preset]
+    preset = SYSTEMS[config.model.preset]
     changed = [
         f"`{name} = {getattr(getattr(config, name.partition('.')[0]), name.partition('.')[2])}`"
         for name, origin in run.resolved.provenance.items()
@@ -27,15 +27,16 @@ def model_card(run: RunDirectory, *, parameters: int, best: Mapping[str, Any] | 
     ]
     sources = len(run.vocabularies.source), len(run.vocabularies.target)
     pieces = f"{sources[0]:,} shared" if run.vocabularies.joint else f"{sources[0]:,} and {sources[1]:,}"
+    title, use = purpose(run)
     lines = [
-        f"# Translation from {facts.source_lang} to {facts.target_lang}",
+        title,
         "",
         f"- System: `{config.model.preset}`, {preset.title} ({preset.paper}); {parameters:,} parameters",
         f"- Vocabulary: {pieces} {config.vocabulary.kind} pieces",
         f"- Data: `{Path(facts.data).name}` (manifest SHA-256 {facts.data_sha256[:12]}…)",
         f"- Settings other than the defaults: {', '.join(changed) or 'none'}; all are in `config.json`",
         f"- Made by nmt {__version__}",
-        "- Translate with: `nmt translate DIRECTORY < text`, where DIRECTORY is this one",
+        f"- {use}",
         "",
         "## Scores on the validation set",
         "",
@@ -44,6 +45,16 @@ def model_card(run: RunDirectory, *, parameters: int, best: Mapping[str, Any] | 
     if tested := _of_model(run.path, run.model_sha256):
         lines += ["", *_test_scores(tested)]
     return "\n".join(lines) + "\n"
+
+
+def purpose(run: RunDirectory) -> tuple[str, str]:
+    """What the model is for, as a heading, and the command that does it."""
+    facts = run.facts
+    if run.config.model.is_language_model:
+        use = "Continue text with: `nmt generate DIRECTORY TEXT`, where DIRECTORY is this one"
+        return f"# Language model of {facts.target_lang}", use
+    use = "Translate with: `nmt translate DIRECTORY < text`, where DIRECTORY is this one"
+    return f"# Translation from {facts.source_lang} to {facts.target_lang}", use
 
 
 def _scores(best: Mapping[str, Any] | None) -> list[str]:
@@ -56,8 +67,11 @@ def _scores(best: Mapping[str, Any] | None) -> list[str]:
         "",
         "| score | value | signature |",
         "| --- | ---: | --- |",
-        f"| BLEU | {best['bleu']:.1f} | `{_cell(best['bleu_signature'])}` |",
-        f"| chrF2 | {best['chrf']:.1f} | `{_cell(best['chrf_signature'])}` |",
+        *(
+            f"| {name} | {best[key]:.1f} | `{_cell(best[f'{key}_signature'])}` |"
+            for name, key in (("BLEU", "bleu"), ("chrF2", "chrf"))
+            if key in best
+        ),
         f"| perplexity | {best['perplexity']:.2f} | a subword token, teacher forcing |",
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -27,7 +27,7 @@ class Curve:
 
 
 def draw_curves(records: Sequence[Mapping[str, Any]]) -> str:
-    """The lines of metrics.jsonl as an SVG with two panels."""
+    """The lines of metrics.jsonl as an SVG with two panels, or with that of the loss alone."""
     steps = [record for record in records if record["kind"] == "step" and record["perplexity"] is not None]
     validations = [
         record for record in records if record["kind"] == "validation" and not record.get("averaged")
@@ -46,17 +46,7 @@ def draw_curves(records: Sequence[Mapping[str, Any]]) -> str:
                 ),
             ],
         ),
-        (
-            "validation score",
-            [
-                Curve(
-                    "BLEU", GREEN, [(record["update"], record["bleu"]) for record in validations], marked=True
-                ),
-                Curve(
-                    "chrF2", BLUE, [(record["update"], record["chrf"]) for record in validations], marked=True
-                ),
-            ],
-        ),
+        *_scores(validations),
     ]
     last = max((record["update"] for record in records), default=1)
     bodies = [_panel(title, curves, last, index * HEIGHT) for index, (title, curves) in enumerate(panels)]
@@ -70,6 +60,20 @@ def draw_curves(records: Sequence[Mapping[str, Any]]) -> str:
             *bodies,
             "</svg>\n",
         ]
+    )
+
+
+def _scores(validations: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[Curve]]]:
+    """The panel of BLEU and chrF; a language model has none."""
+    if validations and "bleu" not in validations[0]:
+        return
+    names = (("BLEU", "bleu", GREEN), ("chrF2", "chrf", BLUE))
+    yield (
+        "validation score",
+        [
+            Curve(name, color, [(record["update"], record[key]) for record in validations], marked=True)
+            for name, key, color in names
+        ],
     )
 
 

@@ -86,18 +86,18 @@ def snapshot(progress: Progress, learner: Learner) -> Checkpoint:
 
 
 def _validation_record(report: ValidationReport) -> dict[str, Any]:
+    scores = {"bleu": report.bleu, "chrf": report.chrf}
+    found = {name: score for name, score in scores.items() if score is not None}
     return {
         "kind": "validation",
         "update": report.update,
         "epoch": report.epoch,
         "loss": report.loss,
         "perplexity": report.perplexity,
-        "bleu": report.bleu.value,
-        "chrf": report.chrf.value,
+        **{name: score.value for name, score in found.items()},
         "score": report.score,
         "best": report.best,
-        "bleu_signature": report.bleu.signature,
-        "chrf_signature": report.chrf.signature,
+        **{f"{name}_signature": score.signature for name, score in found.items()},
         "samples": [sample.translation for sample in report.samples],
         "seconds": report.seconds,
         **({"final": True} if report.final else {}),

@@ -68,8 +68,8 @@ class ValidationReport:
     epoch: int
     loss: float  # true cross-entropy of a token
     perplexity: float
-    bleu: Score
-    chrf: Score
+    bleu: Score | None  # a language model translates nothing
+    chrf: Score | None
     score: float
     best: bool
     best_score: float

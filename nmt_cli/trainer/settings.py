@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nmt_cli.config import Config, Resolved, corpus_defaults, setting_names
+from nmt_cli.config import LANGUAGE_MODELS, SYSTEMS, Config, Resolved, corpus_defaults, setting_names
 from nmt_cli.errors import ConfigError
 from nmt_cli.store import DataDirectory
 
@@ -37,21 +37,44 @@ def with_data_settings(settings: Resolved, data: DataDirectory) -> Resolved:
     Other settings that nobody has chosen get the defaults of a corpus of this size.
     """
     names = [name for name in setting_names() if name.startswith(("data.", "vocabulary."))]
+    _check_sides(settings, data)
     inherited = _inherit(settings, data.resolved, names, "data directory", f"{data.path} was made with")
     pairs = len(data.train)
     scaled = {name: value for name, value in corpus_defaults(pairs).items() if not _explicit(inherited, name)}
     return _replace(inherited, scaled, dict.fromkeys(scaled, f"{DEFAULT} for {pairs:,} pairs"))
 
 
+def _check_sides(settings: Resolved, data: DataDirectory) -> None:
+    model = settings.config.model
+    if data.is_one_sided and not model.is_language_model:
+        raise ConfigError(
+            f"model.preset = {model.preset} needs a source, and the text in {data.path} has one side",
+            hint=f"name a language model: --preset {' or '.join(LANGUAGE_MODELS)}",
+        )
+
+
 def with_model_settings(settings: Resolved, other: Resolved) -> Resolved:
-    """The settings of a run that begins with the weights of another: its model, unless it is set here."""
-    names = [name for name in setting_names() if name.startswith("model.") and not _explicit(settings, name)]
-    return _inherit(settings, other, names, "--init", "")
+    """The settings of a run that begins with the weights of another: its model, unless it is set here.
+
+    What the preset of that model sets in other sections comes with it.
+    """
+    names = [name for name in setting_names() if name.startswith("model.")]
+    names += SYSTEMS[other.config.model.preset].others
+    return _inherit(settings, other, [name for name in names if not _explicit(settings, name)], "--init", "")
 
 
 def changed_settings(before: Resolved, wanted: Resolved | None) -> Changes:
-    """The settings of a resumed run: those it had, and what is explicitly `wanted` instead."""
-    names = [name for name in setting_names() if wanted is not None and _explicit(wanted, name)]
+    """The settings of a resumed run: those it had, and what is explicitly `wanted` instead.
+
+    A preset that is named once more does not undo what the run has changed of it.
+    """
+    names = [
+        name
+        for name in setting_names()
+        if wanted is not None
+        and _explicit(wanted, name)
+        and not wanted.provenance[name].startswith("preset ")
+    ]
     different = [
         name for name in names if wanted is not None and _value(wanted, name) != _value(before, name)
     ]

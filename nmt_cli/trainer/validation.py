@@ -1,4 +1,7 @@
-"""How good a model is: cross-entropy by teacher forcing, BLEU and chrF by real search."""
+"""How good a model is: cross-entropy by teacher forcing, BLEU and chrF by real search.
+
+A language model has its cross-entropy alone.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,8 @@ class Validation:
     """The figures of one model."""
 
     loss: float  # cross-entropy of a token, label smoothing left out
-    bleu: Score
-    chrf: Score
+    bleu: Score | None  # a language model translates nothing
+    chrf: Score | None
     samples: tuple[Sample, ...]
 
     @property
@@ -44,8 +47,11 @@ class Validation:
 
     def merit(self, metric: str) -> Merit:
         """What decides between models."""
-        score = {"bleu": self.bleu.value, "chrf": self.chrf.value, "perplexity": -self.perplexity}[metric]
-        return score, -self.loss
+        if metric == "perplexity":
+            return -self.perplexity, -self.loss
+        score = self.bleu if metric == "bleu" else self.chrf
+        assert score is not None
+        return score.value, -self.loss
 
 
 class Validator:
@@ -94,6 +100,8 @@ class Validator:
         model.eval()
         try:
             loss = self._loss(model)
+            if self._config.model.is_language_model:
+                return Validation(loss, None, None, ())
             translations = self._translate(model)
             samples = self._samples(model)
         finally:

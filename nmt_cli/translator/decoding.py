@@ -62,12 +62,14 @@ class Decoding:
 
     def _unknown(self, part: Part, found: Hypothesis) -> list[str]:
         """What stands for each <unk>: the word of the prefix, else the source word that it looked at most."""
-        if found.alignment is None or UNK not in found.tokens:
+        if UNK not in found.tokens:
             return []
         given = self._vocabularies.target.surfaces(part.prefix) if part.prefix else []
         words = self._vocabularies.source.surfaces(part.text)
         texts = []
-        for t, (token, place) in enumerate(zip(found.tokens, found.alignment, strict=False)):
+        # Without attention there is no place in the source to look at: <unk> stays, after the prefix.
+        places = [0] * len(given) if found.alignment is None else found.alignment
+        for t, (token, place) in enumerate(zip(found.tokens, places, strict=False)):
             if token == UNK:
                 word = (
                     given[t] if t < len(given) else words[min(place, len(words) - 1)]

@@ -24,15 +24,22 @@ class Loaded(NamedTuple):
 
 
 def load_models(
-    paths: Sequence[Path], *, device: torch.device, search: SearchConfig | Mapping[str, Any] | None
+    paths: Sequence[Path],
+    *,
+    device: torch.device,
+    search: SearchConfig | Mapping[str, Any] | None,
+    language_model: bool = False,
 ) -> Loaded:
     """Open the runs, check that they fit together, and load their weights, whose hashes are checked.
 
-    `search`: settings instead of those of the first run, or some of them by name.
+    `search`: settings instead of those of the first run, or some of them by name. `language_model`: which kind of
+    model is wanted; the other kind is refused.
     """
     if not paths:
         raise UsageError("there is no run directory", hint="name one that `nmt train` wrote, or several")
     runs = [RunDirectory.open(path) for path in paths]
+    for run in runs:
+        run.check_kind(language_model=language_model)
     first = runs[0]
     for other in runs[1:]:
         if other.vocabularies != first.vocabularies:

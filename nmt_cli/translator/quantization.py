@@ -1,8 +1,10 @@
-"""Matrix products in 8-bit integers on a CPU, for what search spends most of its time on: the vocabulary."""
+"""Matrix products in 8-bit integers on a CPU: a step of search spends most of its time on reading weights."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
+from functools import cache
 from typing import Any, Self
 
 import torch
@@ -11,42 +13,52 @@ from torch import Tensor, nn
 from nmt_cli.errors import UsageError
 
 _SMALLEST = 1 << 14  # weights below which a product is not worth it
-# Without VNNI the sum of two products of 8 bits can overflow 16 bits; 7 bits for the input cannot.
-_STEPS, _ZERO = 63, 64
 
 
 class Int8Linear(nn.Linear):
-    """y = W x + b with W in 8 bits, a scale for each row of W, and x in 7 bits, a scale for each x.
+    """y = W x + b with W in 8 bits, a scale for each row of W, and x in 8 bits, a scale for each x.
 
-    A scale for each x, not for the whole batch: neighbours change nothing. Sums of integers are exact, so neither
-    does the shape of the batch. The weights are kept in full as well, for those who read them.
+    A scale for each x, not for the whole batch: neighbours change nothing. If |x| ≤ 1 it is 1. Sums of integers are
+    exact, so the shape of the batch changes nothing either. The weights are kept in full as well, for those who read
+    them.
     """
 
     _packed: Any
+    _bounded: bool
 
     @classmethod
-    def of(cls, linear: nn.Linear) -> Self:
-        """The same layer, its weights shared."""
+    def of(cls, linear: nn.Linear, *, bounded: bool = False) -> Self:
+        """The same layer, its weights shared; `bounded`: no input is above 1 or below -1."""
         with torch.device("meta"):
             layer = cls(linear.in_features, linear.out_features, bias=linear.bias is not None)
         layer.weight = linear.weight
         layer.bias = linear.bias
-        layer._packed = _pack(linear.weight)
+        layer._bounded = bounded
+        layer._packed = _pack(linear.weight, linear.bias if bounded else None)
         return layer.eval()
 
     def forward(self, x: Tensor) -> Tensor:
         """x (…, I) → y (…, O)"""
-        scale = x.abs().amax(dim=-1, keepdim=True).clamp(min=1e-12)  # (…, 1)
-        y: Tensor = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(
-            x / scale, 1.0 / _STEPS, _ZERO, self._packed
-        )
+        if self._bounded:
+            return self._product(x)
+        scale = x.abs().amax(dim=-1, keepdim=True).clamp_(min=1e-12)  # (…, 1)
+        y = self._product(x / scale)
         return y * scale if self.bias is None else torch.addcmul(self.bias, y, scale)  # (…, O)
 
+    def _product(self, x: Tensor) -> Tensor:
+        """W x for |x| ≤ 1, with b if the layer is bounded."""
+        steps = _steps()
+        y: Tensor = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(
+            x, 1.0 / steps, steps + 1, self._packed
+        )
+        return y
 
-def quantize(model: nn.Module) -> list[str]:
+
+def quantize(model: nn.Module, *, bounded: Collection[nn.Module] = ()) -> list[str]:
     """Replace the linear layers that are called as modules; gives their names.
 
-    What uses weights directly stays as it is: recurrent layers, embeddings.
+    What uses weights directly stays as it is: recurrent layers over whole sentences, embeddings.
+    `bounded`: layers whose input is never above 1 or below -1.
     """
     if torch.backends.quantized.engine not in ("x86", "fbgemm") or not _has_operation():
         raise UsageError(
@@ -59,7 +71,8 @@ def quantize(model: nn.Module) -> list[str]:
     ]
     for name, module in found:
         parent, _, child = name.rpartition(".")
-        setattr(model.get_submodule(parent) if parent else model, child, Int8Linear.of(module))
+        layer = Int8Linear.of(module, bounded=any(module is other for other in bounded))
+        setattr(model.get_submodule(parent) if parent else model, child, layer)
     return [name for name, _ in found]
 
 
@@ -67,11 +80,18 @@ def _has_operation() -> bool:
     return hasattr(torch.ops.quantized, "linear_with_input_q_dq_qweight_dq_output_fp32")
 
 
+@cache
+def _steps() -> int:
+    """The largest number that stands for an input: without VNNI the sum of two products of 8 bits can overflow 16."""
+    has_vnni = getattr(torch.cpu, "_is_vnni_supported", lambda: False)()
+    return 127 if has_vnni else 63
+
+
 @torch.no_grad()
-def _pack(weight: Tensor) -> Any:
+def _pack(weight: Tensor, bias: Tensor | None) -> Any:
     scales = weight.abs().amax(dim=1).clamp(min=1e-12) / 127  # (O,)
     zeros = torch.zeros_like(scales, dtype=torch.long)
     with warnings.catch_warnings():  # torch announces that it will move this elsewhere
         warnings.simplefilter("ignore", UserWarning)
         quantized = torch.quantize_per_channel(weight.detach(), scales, zeros, 0, torch.qint8)
-        return torch.ops.quantized.linear_prepack(quantized, None)
+        return torch.ops.quantized.linear_prepack(quantized, None if bias is None else bias.detach())

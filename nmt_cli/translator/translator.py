@@ -27,12 +27,12 @@ from nmt_cli.translator.filling import fill, widen
 from nmt_cli.translator.forced import ForcedDecoding
 from nmt_cli.translator.joining import join
 from nmt_cli.translator.loading import load_models
-from nmt_cli.translator.parts import Part, check_prefixes, make_lines
-from nmt_cli.translator.quantization import quantize
+from nmt_cli.translator.parts import Part, check_prefixes, make_lines, readable
 from nmt_cli.translator.translation import Details, Translation, blank
 from nmt_cli.vocabulary import Vocabularies
 
 BATCH_TOKENS = 4096
+_LOGITS = 1 << 24  # of a step, at most: 64 MB
 
 
 class Translator:
@@ -85,6 +85,7 @@ class Translator:
         int8: bool = False,
         batch_tokens: int = BATCH_TOKENS,
         max_tokens: int | None = None,
+        language_model: bool = False,
     ) -> Self:
         """The model of a run directory, or an ensemble of several with the same vocabulary.
 
@@ -94,16 +95,18 @@ class Translator:
         int8           products in 8-bit integers on a CPU: see `quantized` for the layers that it is done in
         max_tokens     a line with more is translated in parts (default: data.max_tokens of the run, or
                        search.max_length if that is less)
+        language_model the runs are language models, for `generate` and, with blank sources, for `score`
         """
         place = choose_device(device) if isinstance(device, str) else device
-        loaded = load_models([Path(run) for run in runs], device=place, search=search)
+        paths = [Path(run) for run in runs]
+        loaded = load_models(paths, device=place, search=search, language_model=language_model)
         run, config = loaded.run, loaded.search
         if int8 and place.type != "cpu":
             raise UsageError(f"int8 is for a CPU, not for {place.type}", hint="set the device to cpu")
-        quantized = {name for model in loaded.models for name in quantize(model)} if int8 else set()
+        quantized = set[str]()
         if place.type == "cpu":
             for model in loaded.models:
-                arrange(model)
+                quantized.update(arrange(model, int8=int8))
         translator = cls(
             loaded.models,
             run.vocabularies,
@@ -176,6 +179,21 @@ class Translator:
                     ],
                 )
 
+    def generate(
+        self,
+        beginnings: Sequence[str],
+        *,
+        details: Details = Details(),  # noqa: B008 - frozen
+        first_line: int = 0,
+    ) -> list[Translation]:
+        """Texts of a language model that begin with these; "" is an open beginning. `first_line`: see `translate`."""
+        prefixes = check_prefixes(beginnings, len(beginnings))
+        parts = [Part("", readable(prefix), first_line + row) for row, prefix in enumerate(prefixes)]
+        found: dict[Part, Translation] = {}
+        for batch, texts in self._search(parts, details):
+            found.update(zip(batch, texts, strict=True))
+        return [found[part] for part in parts]
+
     def score(
         self,
         sources: Sequence[str],
@@ -218,7 +236,10 @@ class Translator:
         ids = self.vocabularies.source.encode([part.text for part in parts])
         lengths = ids.lengths + 1
         order = np.argsort(-lengths, kind="stable")
-        for run in cut_in_order(lengths[order], self.batch_tokens):
+        # A wide beam takes fewer sentences at a time: this load allows no more of them than have room for their logits.
+        logits = self.config.width * len(self.vocabularies.target)  # of a sentence
+        load = np.maximum(lengths[order], self.batch_tokens * logits // _LOGITS)
+        for run in cut_in_order(load, self.batch_tokens):
             rows = order[run]
             batch = [parts[row] for row in rows.tolist()]
             yield batch, self._search_batch(batch, ids.take(rows), details)

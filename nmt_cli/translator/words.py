@@ -1,7 +1,7 @@
 """From the pieces of a vocabulary to the words between spaces.
 
 A piece carries its space in front as '▁', so words can be read off the pieces. Byte pieces (<0xE2>) belong to the
-word around them. A piece of nothing but spaces belongs to the word that follows it.
+word around them. A piece of nothing but spaces, tabs or returns belongs to the word that follows it.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,8 @@ from torch import Tensor
 
 SPACE = "▁"  # U+2581, how sentencepiece writes a space
 _RESERVED = ("<s>", "</s>", "<pad>")
+_WHITE = SPACE + "\t\r"
+_WHITE_BYTES = ("<0x09>", "<0x0D>")  # tab, return
 
 Groups = tuple[tuple[int, ...], ...]
 """For each word the positions of its pieces, in order."""
@@ -22,13 +24,13 @@ def group_pieces(pieces: Sequence[str], *, whole_words: bool = False) -> Groups:
     `whole_words`: every piece is a word (vocabularies of kind `word`, where <unk> has no space in front).
     """
     groups: list[list[int]] = []
-    waiting: list[int] = []  # pieces of nothing but spaces
+    waiting: list[int] = []  # pieces of nothing but white space
     inside = False  # whether the next letter continues the last word
     for position, piece in enumerate(pieces):
         if piece in _RESERVED:
             inside = False
             continue
-        letters = piece.strip(SPACE)
+        letters = "" if piece in _WHITE_BYTES else piece.strip(_WHITE)
         if piece.startswith(SPACE) or whole_words:
             inside = False
         if not letters:
@@ -72,4 +74,4 @@ def _text(pieces: Sequence[str]) -> str:
         parts += [data.decode(errors="replace"), piece]
         data.clear()
     parts.append(data.decode(errors="replace"))
-    return "".join(parts).replace(SPACE, "")
+    return "".join(parts).replace(SPACE, "").strip("\t\r")

@@ -147,3 +147,19 @@ def test_a_model_without_attention_has_no_picture_but_a_page(nmt: Run, data: Pat
     assert outcome.code == 2
     assert "cho2014 has no attention, so there is no heat-map to draw" in outcome.error
     assert not (tmp_path / "a.svg").exists()
+
+
+def test_self_attention_is_shown_as_a_map_for_each_layer(
+    nmt: Run, data: Path, run: Path, tmp_path: Path
+) -> None:
+    train(data, tmp_path / "run", "model.preset=cheng2016", "train.max_updates=1")
+    outcome = nmt("explain", tmp_path / "run", "ba de fi", "--self-attention")
+    assert outcome.code == 0, outcome.stderr
+    _, _, maps = outcome.stdout.partition(
+        "encoder, layer 1, forwards: where each piece looked on its own side\n"
+    )
+    assert maps.split("\n")[0].split()[:2] == ["<start>", "▁ba"]
+    assert maps.count("where each piece looked on its own side") == 1  # the decoder's
+    refused = nmt("explain", run, "ba de fi", "--self-attention")
+    assert refused.code == 2
+    assert "luong2015 has no self-attention" in refused.error

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nmt_cli.config import PRESETS
+from nmt_cli.config import PRESETS, SYSTEMS
 
 from .conftest import Run
 
@@ -10,21 +10,21 @@ from .conftest import Run
 def test_every_preset_has_one_line(nmt: Run) -> None:
     outcome = nmt("presets")
     assert outcome.code == 0
-    assert [line.split()[0] for line in outcome.stdout.strip().split("\n")] == list(PRESETS)
+    assert [line.split()[0] for line in outcome.stdout.strip().split("\n")] == list(SYSTEMS)
     assert {"sutskever2014", "cho2014", "bahdanau2015", "luong2015", "gnmt2016"} <= set(PRESETS)
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", SYSTEMS)
 def test_a_preset_is_shown_with_equations_paper_settings_and_parameters(nmt: Run, name: str) -> None:
     outcome = nmt("presets", name)
     assert outcome.code == 0
-    preset = PRESETS[name]
+    preset = SYSTEMS[name]
     assert preset.paper in outcome.stdout
     assert preset.equations in outcome.stdout
     before, _, after = outcome.stdout.partition("# as by default")
-    for key in preset.settings:
-        assert f"model.{key} = " in before
-        assert f"model.{key} = " not in after
+    for key in (*(f"model.{key}" for key in preset.settings), *preset.others):
+        assert f"\n{key} = " in before
+        assert f"\n{key} = " not in after
     assert "parameters with a joint vocabulary of 8000 pieces" in after
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from nmt_cli.batch import Batch
+from nmt_cli.config.language_models import LANGUAGE_MODELS
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.config.presets import PRESETS
 from nmt_cli.model import Seq2Seq, build_model
@@ -65,6 +66,11 @@ SWITCHES: list[tuple[str, dict[str, Any]]] = [
     ),
     ("luong2015", {"intra_attention": "both", "initial_state": "mean"}),
     ("sutskever2014", {"intra_attention": "both"}),
+    ("luong2015", {"initial_state": "zero", "decoder_layers": 2}),
+    *((name, {}) for name in LANGUAGE_MODELS),
+    ("mikolov2010", {"cell": "gru", "readout": "tanh", "tied_embeddings": "decoder"}),
+    ("mikolov2010", {"cell": "lstm", "intra_attention": "decoder"}),
+    ("zaremba2014", {"embedding_size": 8, "residual": True, "layer_norm": True}),
     ("vaswani2017", {"norm": "post", "heads": 1}),
     ("vaswani2017", {"embedding_size": 8, "encoder_layers": 1, "feedforward_size": 5, "heads": 2}),
 ]

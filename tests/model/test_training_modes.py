@@ -8,8 +8,9 @@ import torch
 from torch.testing import assert_close
 
 from nmt_cli.batch import Batch
-from nmt_cli.config import PRESETS, TrainConfig
+from nmt_cli.config import PRESETS, TrainConfig, resolve
 from nmt_cli.config.model import ModelConfig
+from nmt_cli.errors import ConfigError
 from nmt_cli.model import OwnWords, Seq2Seq
 from nmt_cli.model import seq2seq as seq2seq_module
 from nmt_cli.model.loss import chunked_cross_entropy
@@ -114,7 +115,21 @@ def test_the_probability_is_a_function_of_the_update(schedule: str, expected: di
         assert own_word_probability(config, update) == pytest.approx(probability, abs=1e-3)
     values = [own_word_probability(config, update) for update in range(1, 1000, 7)]
     assert values == sorted(values)
-    assert own_word_probability(TrainConfig(sampling_schedule=schedule), 500) == 0
+    assert own_word_probability(TrainConfig(), 500) == 0
+
+
+@pytest.mark.parametrize(
+    "setting", ["sampling_schedule=constant", "sampling_updates=10", "sampled_word=drawn"]
+)
+def test_a_setting_of_a_sampling_that_never_happens_is_refused(setting: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve(None, [f"train.{setting}"])
+    assert (
+        f"train.{setting.replace('=', ' = ')} contradicts train.scheduled_sampling = 0"
+        in caught.value.message
+    )
+    assert "set train.scheduled_sampling" in caught.value.message
+    resolve(None, [f"train.{setting}", "train.scheduled_sampling=0.5"])
 
 
 def test_every_token_counts_with_the_same_probability_and_sentences_get_their_share() -> None:

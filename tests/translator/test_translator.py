@@ -72,6 +72,19 @@ def test_batch_size_window_and_neighbours_change_nothing(run: Path, beam: int) -
             assert one.score == pytest.approx(two.score, abs=1e-5)
 
 
+def test_a_wide_beam_takes_fewer_sentences_at_a_time(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = list(dict.fromkeys(LINES[:12]))
+    together = translator.translate(texts)
+    logits = translator.config.width * len(translator.vocabularies.target)
+    monkeypatch.setattr("nmt_cli.translator.translator._LOGITS", 4 * logits)
+    sizes = [len(rows) for rows, _ in translator.batches(texts)]
+    assert max(sizes) <= 4
+    assert sum(sizes) == len(texts)
+    assert [found.text for found in translator.translate(texts)] == [found.text for found in together]
+
+
 def test_real_lines_do_not_depend_on_the_batch(corpora: Path, tmp_path: Path) -> None:
     import gzip
 

@@ -42,3 +42,11 @@ def test_attention_is_summed_over_source_pieces_and_averaged_over_target_pieces(
     torch.testing.assert_close(words, torch.tensor([[0.3, 0.6]]))
     assert links_of(alpha, ((0,), (1, 2)), ((0, 1), (2,))) == ((1, 0),)  # the last looks at <eos>
     assert pharaoh(((1, 0), (0, 2), (0, 1))) == "0-1 0-2 1-0"
+
+
+@pytest.mark.parametrize("tab", ["\t", "<0x09>", "<0x0D>"])
+def test_a_tab_or_return_is_between_two_words(tab: str) -> None:
+    pieces = ["▁ein", tab, "Hu", "nd", tab, "</s>"]
+    groups = group_pieces(pieces)
+    assert groups == ((0,), (1, 2, 3, 4))
+    assert words_of(pieces, groups) == ("ein", "Hund")

@@ -1,0 +1,57 @@
+"""What the pieces of one side look at among themselves: a map for each layer of an LSTMN or a Transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nmt_cli.batch import collate
+from nmt_cli.config import ModelConfig
+from nmt_cli.explanation.explanation import SelfAttention
+from nmt_cli.model import Seq2Seq
+from nmt_cli.model.self_attention import self_attention
+
+START = "<start>"  # what there is before the first piece: the first state, or <bos>
+
+
+def has_self_attention(settings: ModelConfig) -> bool:
+    """Whether a model of these settings has layers that attend to their own side."""
+    return settings.cell == "transformer" or settings.intra_attention != "none"
+
+
+def self_attention_maps(
+    model: Seq2Seq,
+    settings: ModelConfig,
+    source: Sequence[int],
+    target: Sequence[int],
+    pieces: tuple[Sequence[str], Sequence[str]],
+) -> tuple[SelfAttention, ...]:
+    """One for each layer, for ids that end in <eos>; `pieces` are the texts of both."""
+    device = model.vocabulary.weight.device
+    found = self_attention(model, collate([source[:-1]], [target[:-1]]).to(device))
+    maps = []
+    for name, alpha in found.items():
+        rows, columns = _labels(name, settings, *pieces)
+        weights = tuple(tuple(row) for row in alpha[0].float().cpu().tolist())
+        maps.append(SelfAttention(_title(name), rows, columns, weights))
+    return tuple(maps)
+
+
+def _title(name: str) -> str:
+    """`encoder.layers.0.backwards` → `encoder, layer 1, backwards`"""
+    side, _, number, *direction = name.split(".")
+    return ", ".join([side, f"layer {int(number) + 1}", *direction])
+
+
+def _labels(
+    name: str, settings: ModelConfig, source: Sequence[str], target: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What stands at the rows and at the columns, in the order in which the layer reads."""
+    if name.startswith("decoder."):
+        return tuple(target), (START, *target[:-1])  # what was said before
+    if settings.reverse_source:
+        source = [*source[-2::-1], source[-1]]  # <eos> stays at the end
+    if settings.cell == "transformer":
+        return tuple(source), tuple(source)
+    if name.endswith(".backwards"):
+        source = source[::-1]
+    return tuple(source), (START, *source[:-1])

@@ -1,0 +1,159 @@
+"""`nmt generate`, and what other commands say to a language model."""
+
+import gzip
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from ..translator.runs import LINES, make_run  # noqa: TID252 - tests are no package
+from .conftest import Run
+
+LANGUAGE_MODEL = ("model.preset=mikolov2010", "model.encoder_layers=0", "search.max_length_ratio=20.0")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("runs") / "run", LANGUAGE_MODEL, likes_bytes=False)
+
+
+@pytest.fixture(scope="module")
+def word_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    settings = (*LANGUAGE_MODEL, "vocabulary.kind=word", "vocabulary.size=40")
+    return make_run(tmp_path_factory.mktemp("runs") / "words", settings, likes_bytes=False)
+
+
+@pytest.fixture(scope="module")
+def translating(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("runs") / "translating")
+
+
+def lines(text: str) -> list[str]:
+    assert text.endswith("\n")
+    return text.split("\n")[:-1]
+
+
+def test_a_text_is_continued_as_often_as_asked(nmt: Run, run: Path) -> None:
+    outcome = nmt("generate", run, "ba be", "--samples", 4)
+    assert outcome.code == 0, outcome.stderr
+    found = lines(outcome.stdout)
+    assert len(found) == 4
+    assert len(set(found)) > 1
+    assert all(text.startswith("ba be") for text in found)
+
+
+def test_the_seed_decides_what_is_drawn(nmt: Run, run: Path) -> None:
+    one, again, other = (nmt("generate", run, "ba", "--seed", seed, "-n", 3).stdout for seed in (1, 1, 2))
+    assert one == again != other
+
+
+def test_each_line_of_standard_input_is_a_beginning_blank_ones_too(nmt: Run, run: Path) -> None:
+    outcome = nmt("generate", run, "-n", 2, stdin="ba \n\nde fi\nba\n")
+    found = lines(outcome.stdout)
+    assert len(found) == 8
+    for i, beginning in enumerate(["ba", "", "de fi", "ba"]):
+        assert all(text.startswith(beginning) for text in found[2 * i : 2 * i + 2])
+    assert found[:2] != found[6:]  # each line has draws of its own
+
+
+def test_json_has_the_probability_of_the_whole_text(nmt: Run, run: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("ba\nde\n")
+    outcome = nmt("generate", run, "--input", tmp_path / "in", "--json", "-n", 2, "-o", tmp_path / "out.gz")
+    assert outcome.stdout == ""
+    objects = [
+        json.loads(line) for line in lines(gzip.decompress((tmp_path / "out.gz").read_bytes()).decode())
+    ]
+    assert [(one["line"], one["beginning"]) for one in objects] == [
+        (1, "ba"),
+        (1, "ba"),
+        (2, "de"),
+        (2, "de"),
+    ]
+    (tmp_path / "texts").write_text("".join(f"{one['text']}\n" for one in objects))
+    scored = nmt("score", run, "--target", tmp_path / "texts", "--json")
+    for one, other in zip(objects, map(json.loads, lines(scored.stdout)), strict=True):
+        assert one["perplexity"] == pytest.approx(math.exp(-one["log_probability"] / one["tokens"]), rel=1e-3)
+        if one["tokens"] == other["tokens"]:  # what was drawn may be spelled in other pieces
+            assert one["log_probability"] == pytest.approx(other["log_probability"], abs=1e-3)
+
+
+def test_without_sampling_the_most_probable_text_is_found(nmt: Run, run: Path) -> None:
+    best = nmt("generate", run, "ba", "--json", "--set", "search.sampling=false")
+    drawn = nmt("generate", run, "ba", "--json", "-n", 5)
+    probability = json.loads(best.stdout)["log_probability"]
+    assert all(probability >= json.loads(line)["log_probability"] for line in lines(drawn.stdout))
+    cautious = nmt("generate", run, "ba", "--set", "search.top_k=1", "--set", "search.temperature=0.5")
+    greedy = nmt("generate", run, "ba", "--set", "search.sampling=false", "--set", "search.beam_size=1")
+    assert cautious.stdout == greedy.stdout
+
+
+def test_a_text_that_does_not_end_is_cut_off_and_that_is_said(nmt: Run, run: Path) -> None:
+    outcome = nmt("generate", run, "ba", "--set", "search.min_length=7", "--set", "search.max_length=7")
+    assert "warning: a text of line 1 was cut off" in outcome.stderr
+
+
+def test_unknown_words_of_the_beginning_stay(nmt: Run, word_run: Path) -> None:
+    outcome = nmt("generate", word_run, "ba zorblax be", "-n", 3)
+    assert all(text.startswith("ba zorblax be") for text in lines(outcome.stdout))
+
+
+def test_int8_continues_text(nmt: Run, run: Path) -> None:
+    outcome = nmt("generate", run, "ba", "--int8", "--device", "cpu")
+    assert outcome.code == 0, outcome.stderr
+    assert outcome.stdout.startswith("ba")
+
+
+def test_one_sided_text_is_scored(nmt: Run, run: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("".join(f"{line}\n" for line in [*LINES[:5], ""]))
+    outcome = nmt("score", run, "--target", tmp_path / "text")
+    rows = lines(outcome.stdout)
+    assert len(rows) == 6
+    assert rows[5] == ""
+    assert "6 lines, " in outcome.stderr
+    assert "perplexity " in outcome.stderr
+    piped = nmt("score", run, "--target", "-", stdin=(tmp_path / "text").read_text())
+    assert piped.stdout == outcome.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("translate", "RUN"), "is a language model: it translates nothing"),
+        (("explain", "RUN", "ba"), "is a language model: it translates nothing"),
+        (("evaluate", "RUN"), "is a language model: it translates nothing"),
+        (
+            ("score", "RUN", "--source", "TEXT", "--target", "TEXT"),
+            "is a language model: it translates nothing",
+        ),
+        (("score", "RUN", "--target", "TEXT", "--alignments"), "--alignments needs attention"),
+        (("score", "OTHER", "--target", "TEXT"), "is not a language model: it translates"),
+        (("generate", "OTHER", "ba"), "is not a language model: it translates"),
+        (("generate", "RUN", "ba", "--input", "TEXT"), "TEXT contradicts --input"),
+        (("generate", "RUN", "a\nb"), "a prefix has a line break"),
+        (("generate", "RUN", "ba", "-n", "0"), "search.n_best = 0"),
+        (("generate", "RUN", "ba", "--set", "train.seed=1"), "only search.* can be set here"),
+        (("generate", "RUN", "--input", "MISSING"), "does not exist"),
+        (("generate", "MISSING", "ba"), "MISSING"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_a_hint(
+    nmt: Run, run: Path, translating: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / "text").write_text("ba\n")
+    places = {"RUN": run, "OTHER": translating, "TEXT": tmp_path / "text"}
+    outcome = nmt(*(places.get(word, word) for word in arguments))
+    assert outcome.code in (1, 2)
+    assert message in outcome.error
+    assert outcome.hint
+    assert outcome.stdout == ""
+
+
+def test_preprocess_makes_one_sided_data_where_no_source_language_is_named(nmt: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("".join(f"{line}\n" for line in LINES))
+    out = tmp_path / "data"
+    outcome = nmt("preprocess", "-t", "xx", "--train", tmp_path / "a.txt", "--out", out, "--keep-all")
+    assert outcome.code == 0, outcome.stderr
+    assert json.loads((out / "corpora.json").read_text())["source_lang"] == ""
+    empty = nmt("preprocess", "-s", "", "-t", "xx", "--train", tmp_path / "a.txt", "--out", out)
+    assert "'' is not a language code" in empty.error

@@ -1,0 +1,163 @@
+"""A model without a source: laws of its own; those of all models hold for it as well (see conftest)."""
+
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from nmt_cli.batch import Batch, collate
+from nmt_cli.config import LANGUAGE_MODELS, PRESETS, SYSTEMS, ModelConfig, resolve
+from nmt_cli.errors import ConfigError
+from nmt_cli.model import OwnWords, Seq2Seq, build_model
+from nmt_cli.preprocess.memory import count_parameters
+
+Build = Callable[..., Seq2Seq]
+Pad = Callable[..., Batch]
+Pairs = list[tuple[list[int], list[int]]]
+OPENING, MIDDLE, CLOSING = (4, 5), (6, 7, 8), (9, 10)
+
+
+def sentence(chance: random.Random) -> tuple[list[int], float]:
+    """A sentence of a regular language, and its log-probability: the opening word decides the closing one.
+
+    o m … m c <eos>: o is one of two, each m one of three with 0.6, 0.3, 0.1; after each word c comes with 0.25.
+    """
+    opening = chance.randrange(2)
+    words, log_p = [OPENING[opening]], math.log(0.5)
+    while chance.random() < 0.75:
+        (word,) = chance.choices(range(3), weights=(6, 3, 1))
+        words.append(MIDDLE[word])
+        log_p += math.log(0.75) + math.log((0.6, 0.3, 0.1)[word])
+    return [*words, CLOSING[opening]], log_p + math.log(0.25)
+
+
+def sentences(count: int, seed: int) -> tuple[list[list[int]], float]:
+    """Sentences, and the mean true log-probability of a token, <eos> included."""
+    chance = random.Random(seed)
+    drawn = [sentence(chance) for _ in range(count)]
+    tokens = sum(len(words) + 1 for words, _ in drawn)
+    return [words for words, _ in drawn], sum(log_p for _, log_p in drawn) / tokens
+
+
+def one_sided(targets: list[list[int]]) -> Batch:
+    return collate([[] for _ in targets], targets)
+
+
+def cross_entropy(model: Seq2Seq, targets: list[list[int]]) -> float:
+    with torch.no_grad():
+        loss = model.eval().loss(one_sided(targets))
+    return float(loss.total) / loss.tokens
+
+
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+def test_a_language_model_learns_a_language_to_its_true_perplexity(cell: str) -> None:
+    generator = torch.Generator().manual_seed(1)
+    sizes = {"embedding_size": 16, "hidden_size": 32, "dropout": 0.0}
+    config = ModelConfig.from_preset("mikolov2010", **sizes, cell=cell)
+    model = build_model(config, 11, 11, shared=True, generator=generator)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    updates = 300
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=updates)
+    for update in range(updates):
+        loss = model.train().loss(one_sided(sentences(64, update)[0]))
+        optimizer.zero_grad()
+        (loss.total / loss.tokens).backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+    unseen, log_p = sentences(1000, -1)
+    learned, true = math.exp(cross_entropy(model, unseen)), math.exp(-log_p)
+    assert true == pytest.approx(learned, rel=0.02)
+    # Without the first word nobody knows the closing one: remembering it is what was learned.
+    forgetful = [[OPENING[0], *words[1:]] for words in unseen]
+    assert math.exp(cross_entropy(model, forgetful)) > 1.3 * true
+
+
+@pytest.mark.parametrize("name", LANGUAGE_MODELS)
+def test_the_source_changes_nothing(name: str, build: Build, pad: Pad, pairs: Pairs) -> None:
+    model = build(ModelConfig.from_preset(name, embedding_size=6, hidden_size=8))
+    with_source, without = pad(pairs), one_sided([target for _, target in pairs])
+    assert_close(model.loss(with_source), model.loss(without))
+    other = with_source._replace(source=torch.full_like(with_source.source, 10**6))  # not even looked up
+    assert_close(model.loss(other), model.loss(without))
+
+
+@pytest.mark.parametrize("name", LANGUAGE_MODELS)
+def test_the_first_state_is_zero_and_memory_is_empty(name: str, build: Build, pad: Pad, pairs: Pairs) -> None:
+    model = build(ModelConfig.from_preset(name, embedding_size=6, hidden_size=8))
+    batch = pad(pairs)
+    memory = model.encode(batch.source, batch.source_lengths)
+    assert memory.keys is memory.values is memory.summary is None
+    assert len(memory.initial) == SYSTEMS[name].settings["decoder_layers"]
+    for part in (part for layer in memory.initial for part in layer):
+        assert part.shape == (3, 8)
+        assert part.dtype == torch.float64
+        assert not part.any()
+
+
+@pytest.mark.parametrize("name", LANGUAGE_MODELS)
+@pytest.mark.parametrize("how", [{"own_words": OwnWords(0.5, "drawn")}, {"share": 0.5}], ids=["own", "share"])
+def test_training_modes_work_without_a_source(
+    name: str, how: dict[str, OwnWords | float], build: Build, pad: Pad, pairs: Pairs
+) -> None:
+    torch.manual_seed(1)
+    model = build(ModelConfig.from_preset(name, embedding_size=6, hidden_size=8), training=True)
+    loss = model.loss(pad(pairs), **how)  # type: ignore[arg-type]
+    loss.total.backward()  # type: ignore[no-untyped-call]
+    assert all(p.grad is not None and bool(p.grad.isfinite().all()) for p in model.parameters())
+
+
+@pytest.mark.parametrize("name", LANGUAGE_MODELS)
+@pytest.mark.parametrize("joint", [True, False])
+def test_there_are_no_weights_for_source_words(name: str, joint: bool) -> None:
+    config = ModelConfig.from_preset(name, embedding_size=16, hidden_size=16)
+    generator = torch.Generator().manual_seed(1)
+    sizes = (300, 300) if joint else (500, 300)
+    model = build_model(config, *sizes, shared=joint, generator=generator)
+    true = sum(parameter.numel() for parameter in model.parameters())
+    assert count_parameters(config, *sizes, joint=joint) == true
+    assert {name for name, _ in model.named_parameters() if "encoder" in name or "bridge" in name} == set()
+
+
+def test_language_models_are_presets_that_bring_what_follows() -> None:
+    assert list(SYSTEMS) == [*PRESETS, *LANGUAGE_MODELS]
+    for name, preset in LANGUAGE_MODELS.items():
+        resolved = resolve(assignments=[f"model.preset={name}"])
+        assert resolved.config.model == ModelConfig.from_preset(name)
+        assert resolved.config.model.is_language_model
+        assert resolved.config.train.metric == "perplexity"
+        assert resolved.config.search.sampling
+        assert resolved.provenance["train.metric"] == f"preset {name}"
+        assert preset.paper[-1].isalpha()
+        assert "softmax" in preset.equations
+    assert not any(ModelConfig.from_preset(name).is_language_model for name in PRESETS)
+
+
+@pytest.mark.parametrize(
+    ("setting", "other"),
+    [
+        ("model.attention=general", "model.encoder_layers = 0"),
+        ("model.cell=transformer", "model.encoder_layers = 0"),
+        ("model.bidirectional=all", "model.encoder_layers = 0"),
+        ("model.initial_state=copy", "model.encoder_layers = 0"),
+        ("model.context_every_step=true", "model.encoder_layers = 0"),
+        ("model.reverse_source=true", "model.encoder_layers = 0"),
+        ("model.intra_attention=both", "model.encoder_layers = 0"),
+        ("model.input_feeding=true", "model.attention = none"),
+        ("model.residual=true", "model.decoder_layers = 1"),
+        ("train.metric=bleu", "model.encoder_layers = 0"),
+    ],
+)
+def test_what_needs_a_source_contradicts_a_language_model(setting: str, other: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve(assignments=["model.preset=mikolov2010", setting])
+    assert setting.replace("=", " = ") in caught.value.message
+    assert other in caught.value.message
+
+
+def test_an_encoder_that_nobody_listens_to_is_refused() -> None:
+    with pytest.raises(ConfigError, match="the source would be used nowhere"):
+        resolve(assignments=["model.preset=sutskever2014", "model.initial_state=zero"])
