@@ -1,6 +1,8 @@
 """The command `nmt`. Only this package knows of typer and rich."""
 
 import os
+import sys
+from pathlib import Path
 
 
 def main() -> None:
@@ -13,6 +15,8 @@ def main() -> None:
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    if sys.stderr is None:  # so says Python of a closed one; what nobody hears does not stop the work
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
     from nmt_cli.cli.app import app
 
     app()

@@ -58,7 +58,7 @@ class LineProgress:
 
     def _text(self) -> str:
         seconds = max(time.monotonic() - self._began, 1e-3)
-        return f"{self._lines:,} lines, {self._lines / seconds:,.0f} lines/s"
+        return f"{self._lines:,} line{'s'[: self._lines != 1]}, {self._lines / seconds:,.0f} lines/s"
 
 
 def _is_terminal(out: Path | None) -> bool:

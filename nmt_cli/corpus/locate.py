@@ -83,18 +83,16 @@ def find_side(prefix: str, lang: str) -> Path | None:
 def check_readable(path: Path, hint_after: str = "") -> None:
     """Refuse what is missing or a directory, before any work is done."""
     if path.is_dir():
-        raise directory_error(path)
+        raise CorpusError(f"{path} is a directory", hint="name a file in it")
     if not path.exists():
         raise CorpusError(f"{path} does not exist", hint=near_names(path) + hint_after)
 
 
-def directory_error(path: Path, source_lang: str = "", target_lang: str = "") -> CorpusError:
+def _directory_error(path: Path, source_lang: str, target_lang: str) -> CorpusError:
     """A directory is no corpus; name the prefixes that are in it."""
-    prefixes = []
-    if source_lang:
-        names = {_uncompressed(child.name) for child in path.iterdir()}
-        stems = {name.removesuffix(f".{source_lang}") for name in names if name.endswith(f".{source_lang}")}
-        prefixes = sorted(stem for stem in stems if f"{stem}.{target_lang}" in names)
+    names = {_uncompressed(child.name) for child in path.iterdir()}
+    stems = {name.removesuffix(f".{source_lang}") for name in names if name.endswith(f".{source_lang}")}
+    prefixes = sorted(stem for stem in stems if f"{stem}.{target_lang}" in names)
     if prefixes:
         hint = "give a prefix in it: " + ", ".join(str(path / stem) for stem in prefixes[:5])
     else:
@@ -108,7 +106,7 @@ def describe_missing_prefix(
     """The error for a prefix that does not lead to two files."""
     path = Path(prefix)
     if not any(sides) and path.is_dir():
-        return directory_error(path, source_lang, target_lang)
+        return _directory_error(path, source_lang, target_lang)
     if not any(sides) and path.exists():
         stem = _uncompressed(path.name).removesuffix(f".{source_lang}").removesuffix(f".{target_lang}")
         return CorpusError(

@@ -145,3 +145,10 @@ def test_a_pipe_that_is_closed_is_no_error(command: str) -> None:
     line = f"{sys.executable} -m nmt_cli {command} | true"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_closed_standard_error_does_not_stop_the_work() -> None:
+    line = f"{sys.executable} -m nmt_cli presets 2>&-"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "luong2015" in done.stdout
