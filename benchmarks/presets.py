@@ -7,8 +7,8 @@ DIR/scores.jsonl what is known so far: the same command goes on after an interru
 code needs another DIR.
 
 Speed is real target tokens a second of processor time, the median of ten parts of the training: other work on the
-machine does not count. With one thread that is the speed of a quiet core. Perplexity is of the validation set, BLEU of
-the test set (without one: of the validation set) with the search settings, once for all sentences and once for those
+machine counts little. With one thread that is near the speed of a quiet core. Perplexity is of the validation set, BLEU
+of the test set (without one: of the validation set) with the search settings, once for all sentences and once for those
 with more than 20 source tokens: what a model without attention has to carry in one vector.
 """
 

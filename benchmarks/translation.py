@@ -11,9 +11,8 @@ sentences what it always does. Batches are made as a system's own command makes 
 (OpenNMT-py sorts 16384 lines, fairseq the whole file, we 2000), or of lines that follow each other (Joey NMT), here
 of the same number of sentences for all. All see the same environment: threads that wait spin for a moment and then
 sleep, which for us is as fast as torch's default on quiet cores and does not collapse on busy ones. They take turns
-after
-every batch, or after all single lines; ratios are medians over the rounds. On a busy machine read the columns of
-CPU time.
+after every batch, or after all single lines; ratios are medians over the rounds. On a busy machine read the columns
+of CPU time.
 
 Command: start-up is the time for no input, and what of it is spent on imports; lines/s are without it. Memory is
 the peak of the process.

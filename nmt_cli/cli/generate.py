@@ -23,7 +23,7 @@ def generate(
     beginning: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TEXT]",
+            metavar="TEXT",
             help="How the text begins; '' leaves it open.",
             show_default="standard input, one beginning a line",
         ),

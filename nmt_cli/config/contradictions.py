@@ -28,9 +28,15 @@ _TRANSFORMER: dict[str, Any] = {
 _LANGUAGE_MODEL: dict[str, Any] = {
     "bidirectional": "none",
     "initial_state": "zero",
-    "attention": "none",
-    "context_every_step": False,
     "reverse_source": False,
+    "context_every_step": False,
+    "attention": "none",
+    "attention_layer": "top",
+    "attention_span": "global",
+    "hard_attention": False,
+    "heads": None,
+    "query": "after",
+    "input_feeding": False,
 }
 # What means nothing without another setting: (setting, the other one, its values that give a meaning).
 _DEPENDENT: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
@@ -53,7 +59,8 @@ def contradictions(config: ModelConfig) -> Iterator[str]:
         yield from _of_the_transformer(config)
     else:
         yield from _of_recurrence(config)
-    yield from _of_the_kind_of_attention(config)
+    if not config.is_language_model:
+        yield from _of_the_kind_of_attention(config)
     yield from _of_sizes(config)
     for name, other, values in _DEPENDENT:
         if getattr(config, name) != _default(config, name) and getattr(config, other) not in values:
@@ -66,12 +73,16 @@ def _of_the_language_model(config: ModelConfig) -> Iterator[str]:
         return
     for name, value in _LANGUAGE_MODEL.items():
         if getattr(config, name) != value:
-            yield _contradiction(config, name, "encoder_layers", f"set model.{name} = {_shown(value)}")
+            advice = f"leave out model.{name}" if value is None else f"set model.{name} = {_shown(value)}"
+            yield _contradiction(config, name, "encoder_layers", advice)
+    if config.readout == "attentional":
+        yield _contradiction(config, "readout", "encoder_layers", "set model.readout = state, tanh or maxout")
     if config.intra_attention in ("encoder", "both"):
         yield _contradiction(
             config, "intra_attention", "encoder_layers", "set model.intra_attention = decoder"
         )
-    yield from _of_recurrence(config)
+    # Nothing more about attention: what suits one cannot be right where there is none to attend to.
+    yield from _of_layers(config)
 
 
 def _of_the_transformer(config: ModelConfig) -> Iterator[str]:
@@ -85,25 +96,29 @@ def _of_the_transformer(config: ModelConfig) -> Iterator[str]:
 def _of_recurrence(config: ModelConfig) -> Iterator[str]:
     yield from _of_attention(config)
     yield from _of_the_readout(config)
-    if config.intra_attention != "none" and config.cell == "gru":
-        yield _contradiction(config, "intra_attention", "cell", "set model.cell = lstm or rnn")
-    if config.initial_state == "copy" and config.encoder_layers not in (0, config.decoder_layers):
+    yield from _of_layers(config)
+    if config.initial_state == "copy" and config.encoder_layers != config.decoder_layers:
         yield (
             f"model.initial_state = copy contradicts model.encoder_layers = {config.encoder_layers} with "
             f"model.decoder_layers = {config.decoder_layers}; set model.initial_state = projection"
         )
-    if config.residual and max(config.encoder_layers, config.decoder_layers) == 1:
-        yield (
-            f"model.residual = true contradicts model.encoder_layers = {config.encoder_layers} with "
-            "model.decoder_layers = 1; set model.residual = false"
-        )
     knows_nothing = config.attention == "none" and not config.context_every_step
-    if config.initial_state == "zero" and knows_nothing and not config.is_language_model:
+    if config.initial_state == "zero" and knows_nothing:
         yield _contradiction(
             config,
             "initial_state",
             "attention",
             "the source would be used nowhere; set model.initial_state = copy",
+        )
+
+
+def _of_layers(config: ModelConfig) -> Iterator[str]:
+    if config.intra_attention != "none" and config.cell == "gru":
+        yield _contradiction(config, "intra_attention", "cell", "set model.cell = lstm or rnn")
+    if config.residual and max(config.encoder_layers, config.decoder_layers) == 1:
+        yield (
+            f"model.residual = true contradicts model.encoder_layers = {config.encoder_layers} with "
+            "model.decoder_layers = 1; set model.residual = false"
         )
 
 
@@ -153,7 +168,7 @@ def _of_the_kind_of_attention(config: ModelConfig) -> Iterator[str]:
 
 
 def _of_the_readout(config: ModelConfig) -> Iterator[str]:
-    if config.input_feeding and config.readout != "attentional":
+    if config.input_feeding and config.attention != "none" and config.readout != "attentional":
         yield _contradiction(config, "input_feeding", "readout", "set model.readout = attentional")
     reads_nothing = config.attention != "none" and config.query == "after" and config.attention_layer == "top"
     if config.readout == "state" and reads_nothing and not config.input_feeding:

@@ -135,23 +135,25 @@ def _reachable(endpoint: str) -> bool:
 
 def _choose_columns(table: "pyarrow.Table", spec: Spec) -> tuple[str, str]:
     languages = spec.source_lang, spec.target_lang
+    asked = spec.fields or languages
+    one = asked[0] == asked[1]  # of one-sided text
+    way = "hf:…#COLUMN" if one else "hf:…#SOURCE,TARGET"
     names = table.column_names
     translation = f"translation.{languages[0]}", f"translation.{languages[1]}"
     for choice in [spec.fields] if spec.fields else [translation, languages]:
         if set(choice) <= set(names):
             break
     else:
-        wanted = " and ".join(dict.fromkeys(spec.fields or languages))
         raise CorpusError(
-            f"{spec.text} has no columns {wanted}",
-            hint=f"its columns are {', '.join(names)}; choose two with hf:…#SOURCE,TARGET",
+            f"{spec.text} has no {f'column {asked[0]}' if one else f'columns {asked[0]} and {asked[1]}'}",
+            hint=f"its columns are {', '.join(names)}; choose {'one' if one else 'two'} with {way}",
         )
     for name in choice:
         kind = str(table.schema.field(name).type)
         if kind not in ("string", "large_string", "string_view", "null"):
             raise CorpusError(
                 f"{spec.text}: column {name} holds {kind}, not text",
-                hint="choose columns of text with hf:…#SOURCE,TARGET",
+                hint=f"choose {'a column' if one else 'columns'} of text with {way}",
             )
     return choice
 

@@ -75,7 +75,7 @@ def find_side(prefix: str, lang: str) -> Path | None:
     if len(present) > 1:
         raise CorpusError(
             f"{prefix} is ambiguous: {' and '.join(map(str, present))} exist",
-            hint=f"name the two files: {present[0]},… or remove one",
+            hint=f"name a file instead of the prefix (two files for two languages: {present[0]},…), or remove one",
         )
     return present[0] if present else None
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from nmt_cli.corpus.block import MALFORMED, UNDECODABLE, Block
+from nmt_cli.corpus.block import INNER_NEWLINE, MALFORMED, UNDECODABLE, Block
 from nmt_cli.corpus.compression import STANDARD_INPUT, read_pieces, standard_input_pieces
 from nmt_cli.corpus.disagreement import unequal_error
 from nmt_cli.corpus.lines import LineReader
@@ -33,7 +33,10 @@ def read_pairs(spec: Spec, *, block_pairs: int = 8192) -> Iterator[Block]:
 def _without_source(block: Block) -> Block:
     """The same with empty sources; what is malformed is kept there, to be shown."""
     kept = [text if block.damage.get(row) == MALFORMED else "" for row, text in enumerate(block.source)]
-    return block._replace(source=kept)
+    removed = dict(block.removed)
+    if INNER_NEWLINE in removed:
+        removed[INNER_NEWLINE] //= 2  # counted in the column and in its double
+    return block._replace(source=kept, removed=removed)
 
 
 def _open(spec: Spec, block_pairs: int) -> Iterator[Block]:

@@ -52,11 +52,14 @@ class TsvRows:
         if first == 1 and _mostly(damage, lines):
             row = next(iter(damage))
             columns = lines[row].count("\t") + 1
-            wanted = " and ".join(map(str, dict.fromkeys(self._columns)))
+            source_name, target_name = self._columns
+            one = source_name == target_name  # of one-sided text
+            wanted = f"column {target_name}" if one else f"columns {source_name} and {target_name}"
+            choice = "one, such as x.tsv#1" if one else "two, such as x.tsv#1,3"
             raise CorpusError(
-                f"{self._name}: most rows have no columns {wanted}; "
+                f"{self._name}: most rows have no {wanted}; "
                 f"row {row + 1} has {columns} column{'s'[: columns != 1]}: {_shown(lines[row])}",
-                hint="columns are separated by tabs and counted from 1; choose two, such as x.tsv#1,3",
+                hint=f"columns are separated by tabs and counted from 1; choose {choice}",
             )
         return Block(first, source, target, damage)
 
@@ -104,17 +107,20 @@ class JsonRows:
         return (source, target) if isinstance(source, str) and isinstance(target, str) else None
 
     def _no_pairs(self, lines: Sequence[str], row: int) -> CorpusError:
-        wanted = " and ".join(map(repr, dict.fromkeys(self._fields)))
+        one = self._fields[0] == self._fields[1]  # of one-sided text
+        wanted = " and ".join(map(repr, self._fields[one:]))
         try:
             names = _field_names(json.loads(lines[row]))
         except (ValueError, RecursionError):
             return CorpusError(
                 f"{self._name}: most rows are not JSON; row {row + 1} is {_shown(lines[row])}",
-                hint='write one object a line, such as {"translation": {"de": "…", "en": "…"}}',
+                hint="write one object a line, such as "
+                + (f'{{"{self._fields[0]}": "…"}}' if one else '{"translation": {"de": "…", "en": "…"}}'),
             )
         return CorpusError(
             f"{self._name}: most rows have no text in {wanted}; row {row + 1} is {_shown(lines[row])}",
-            hint=f"choose two fields with #SOURCE,TARGET; there are {', '.join(names) or 'none'}",
+            hint=f"choose {'a field with #FIELD' if one else 'two fields with #SOURCE,TARGET'}; "
+            f"there are {', '.join(names) or 'none'}",
         )
 
 

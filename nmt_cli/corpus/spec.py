@@ -191,7 +191,7 @@ def _parse_files(body: str, source_lang: str, target_lang: str) -> tuple[Kind, t
         if source_lang == target_lang:
             raise UsageError(
                 f"{body}: both languages are {source_lang}, so both sides would be {sides[0]}",
-                hint="name the two files: a.txt,b.txt",
+                hint="name the two files: a.txt,b.txt; for text in one language, leave out --source-lang",
             )
         return "files", (sides[0], sides[1]), None
     if "," in body:

@@ -55,9 +55,9 @@ def best_candidates(log_p: Tensor, scores: Tensor, count: int) -> Candidates:
     before = scores.gather(1, best // N)  # (B, c)
     total, index = (before[..., None] + token_log_p).flatten(1).topk(count)  # (B, C)
     chunk = best.gather(1, index // size)  # (B, C)
-    return Candidates(
-        chunk % N * size + index % size, chunk // N, total, token_log_p.flatten(1).gather(1, index)
-    )
+    # Where no continuation is left all are -∞, and what was missing may be among them: the model must know the token.
+    tokens = (chunk % N * size + index % size).clamp(max=V - 1)  # (B, C)
+    return Candidates(tokens, chunk // N, total, token_log_p.flatten(1).gather(1, index))
 
 
 def force(candidates: Candidates, tokens: Tensor, log_p: Tensor, scores: Tensor) -> Candidates:

@@ -46,11 +46,17 @@ def with_data_settings(settings: Resolved, data: DataDirectory) -> Resolved:
 
 def _check_sides(settings: Resolved, data: DataDirectory) -> None:
     model = settings.config.model
-    if data.is_one_sided and not model.is_language_model:
+    if not data.is_one_sided or model.is_language_model:
+        return
+    if model.preset in LANGUAGE_MODELS:  # it has been given an encoder
         raise ConfigError(
-            f"model.preset = {model.preset} needs a source, and the text in {data.path} has one side",
-            hint=f"name a language model: --preset {' or '.join(LANGUAGE_MODELS)}",
+            f"model.encoder_layers = {model.encoder_layers} needs a source, and the text in {data.path} has one side",
+            hint="leave out model.encoder_layers and what was set to suit it",
         )
+    raise ConfigError(
+        f"model.preset = {model.preset} needs a source, and the text in {data.path} has one side",
+        hint=f"name a language model: --preset {' or '.join(LANGUAGE_MODELS)}",
+    )
 
 
 def with_model_settings(settings: Resolved, other: Resolved) -> Resolved:

@@ -17,6 +17,8 @@ from nmt_cli.model.decoder import RecurrentDecoder
 from nmt_cli.model.encoder import Encoder
 from nmt_cli.model.readout import AttentionalState, DeepOutput
 from nmt_cli.model.recurrent import RecurrentLayer
+from nmt_cli.model.sequential_decoder import SequentialDecoder
+from nmt_cli.model.tape import TapeReader
 from nmt_cli.translator.quantization import quantize
 
 _LONGEST = 768  # inputs; from 1000 on the last bits depend on the number of rows
@@ -32,7 +34,7 @@ def arrange(model: Seq2Seq, *, int8: bool = False) -> list[str]:
     """
     model.decoder.separate()
     _tabulate_words(model)
-    quantized = quantize(model, bounded=_bounded(model)) if int8 else []
+    quantized = quantize(model, bounded=_bounded(model), kept=_kept(model)) if int8 else []
     for module in (model.vocabulary, *model.decoder.modules()):
         if type(module) is nn.Linear and module.in_features <= _LONGEST:
             module.weight = nn.Parameter(by_column(module.weight), requires_grad=False)
@@ -60,18 +62,31 @@ def _tabulate_words(model: Seq2Seq) -> None:
         first.input_sides[0] = nn.Identity()
 
 
+def _kept(model: Seq2Seq) -> list[nn.Module]:
+    """What is not part of a step; and W_x of a tape, whose rows are below those of the gates."""
+    tapes = [module.W_x for module in model.decoder.modules() if isinstance(module, TapeReader)]
+    return [*([] if model.encoder is None else [model.encoder]), model.bridge, *tapes]
+
+
 def _bounded(model: Seq2Seq) -> list[nn.Module]:
     """The layers whose input is never above 1 or below -1: states of cells, means of them, what a tanh gives."""
     decoder = model.decoder
     if not isinstance(decoder, RecurrentDecoder):
         return []
     layers = [layer.hidden_side for layer in decoder.layers if layer.hidden_side is not None]
+    if isinstance(decoder, SequentialDecoder) and not decoder.query_before:  # fed h̃, not the context
+        layers += decoder.layers[0].input_sides[1:]
     if isinstance(decoder.readout, AttentionalState):
-        layers += [model.vocabulary, *decoder.layers[0].input_sides[1:]]
-        assert decoder.attention is not None
-        if decoder.attention.reader is weighted_sum and all(map(_gives_states, (model.encoder, decoder))):
+        layers.append(model.vocabulary)
+        if _reads_states(model.encoder, decoder) and _gives_states(decoder):
             layers.append(decoder.readout.W_c)
     return layers
+
+
+def _reads_states(encoder: nn.Module | None, decoder: RecurrentDecoder) -> bool:
+    """Whether the context is a mean of states of the encoder, or else a summary, which comes out of a tanh."""
+    attention = decoder.attention
+    return attention is None or (attention.reader is weighted_sum and _gives_states(encoder))
 
 
 def _gives_states(part: nn.Module | None) -> bool:

@@ -54,20 +54,24 @@ class Int8Linear(nn.Linear):
         return y
 
 
-def quantize(model: nn.Module, *, bounded: Collection[nn.Module] = ()) -> list[str]:
+def quantize(
+    model: nn.Module, *, bounded: Collection[nn.Module] = (), kept: Collection[nn.Module] = ()
+) -> list[str]:
     """Replace the linear layers that are called as modules; gives their names.
 
-    What uses weights directly stays as it is: recurrent layers over whole sentences, embeddings.
+    What uses weights directly stays as it is: recurrent layers over whole sentences, embeddings. So do the modules
+    in `kept` and all within.
     `bounded`: layers whose input is never above 1 or below -1.
     """
     if torch.backends.quantized.engine not in ("x86", "fbgemm") or not _has_operation():
         raise UsageError(
             "this build of torch has no 8-bit products", hint="leave --int8 out; they are for x86 processors"
         )
+    untouched = {inner for module in kept for inner in module.modules()}
     found = [
         (name, module)
         for name, module in model.named_modules()
-        if type(module) is nn.Linear and module.weight.numel() >= _SMALLEST
+        if type(module) is nn.Linear and module.weight.numel() >= _SMALLEST and module not in untouched
     ]
     for name, module in found:
         parent, _, child = name.rpartition(".")

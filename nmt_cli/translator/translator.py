@@ -15,7 +15,7 @@ from nmt_cli.batch import pad_source
 from nmt_cli.config import SearchConfig
 from nmt_cli.corpus.normalization import Normalization
 from nmt_cli.device import choose_device
-from nmt_cli.errors import UsageError
+from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.model import Seq2Seq
 from nmt_cli.plan import cut_in_order
 from nmt_cli.ragged import Ragged
@@ -24,7 +24,7 @@ from nmt_cli.search.constraints import length_limits
 from nmt_cli.translator.arranging import arrange
 from nmt_cli.translator.decoding import Decoding
 from nmt_cli.translator.filling import fill, widen
-from nmt_cli.translator.forced import ForcedDecoding
+from nmt_cli.translator.forced import MAX_TOKENS, ForcedDecoding
 from nmt_cli.translator.joining import join
 from nmt_cli.translator.loading import load_models
 from nmt_cli.translator.parts import Part, check_prefixes, make_lines, readable
@@ -189,10 +189,21 @@ class Translator:
         """Texts of a language model that begin with these; "" is an open beginning. `first_line`: see `translate`."""
         prefixes = check_prefixes(beginnings, len(beginnings))
         parts = [Part("", readable(prefix), first_line + row) for row, prefix in enumerate(prefixes)]
+        self._check_beginnings(parts)
         found: dict[Part, Translation] = {}
         for batch, texts in self._search(parts, details):
             found.update(zip(batch, texts, strict=True))
         return [found[part] for part in parts]
+
+    def _check_beginnings(self, parts: Sequence[Part]) -> None:
+        """Refuse what search, which goes through a beginning step by step, would not come to the end of."""
+        lengths = self.vocabularies.target.encode([self.normalization(part.prefix) for part in parts]).lengths
+        for part, length in zip(parts, lengths.tolist(), strict=True):
+            if length > MAX_TOKENS:
+                raise CorpusError(
+                    f"line {part.number + 1} has {length:,} tokens; a beginning may have {MAX_TOKENS:,}",
+                    hint="put one sentence on a line",
+                )
 
     def score(
         self,

@@ -27,6 +27,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("x.jsonl").write_text("".join(f"{row}\n" for row in rows), "utf-8")
     nested = [json.dumps({"translation": {"de": line, "en": "x"}}) for line in LINES]
     Path("nested.jsonl").write_text("".join(f"{row}\n" for row in nested), "utf-8")
+    Path("broken.jsonl").write_text("ein Haus\n", "utf-8")
+    Path("ambiguous.de").write_text(text, "utf-8", newline="\n")
+    Path("ambiguous.de.gz").write_bytes(gzip.compress(text.encode()))
     return tmp_path
 
 
@@ -77,10 +80,16 @@ def test_standard_input_is_read_line_by_line(monkeypatch: pytest.MonkeyPatch) ->
         (".", "is a directory", ""),
         ("x.tsv#0", "is not a column number", "counted from 1"),
         ("x.tsv#1,2", "is not a column number", "for two, name both languages"),
-        ("x.tsv#9", "most rows have no columns 9;", "tabs"),
+        ("x.tsv#9", "most rows have no column 9;", "choose one, such as x.tsv#1"),
+        ("ambiguous", "is ambiguous", "name a file instead of the prefix"),
         ("x.jsonl#de,text", "is not a field name", "for two, name both languages"),
-        ("x.jsonl#words", "most rows have no text in 'words';", "there are de, text"),
-        ("hf:x.jsonl#words", "has no columns words", "its columns are"),
+        (
+            "x.jsonl#words",
+            "most rows have no text in 'words';",
+            "choose a field with #FIELD; there are de, text",
+        ),
+        ("broken.jsonl", "most rows are not JSON", 'such as {"de": "…"}'),
+        ("hf:x.jsonl#words", "has no column words", "choose one with hf:…#COLUMN"),
     ],
 )
 def test_a_mistake_is_named(folder: Path, text: str, message: str, hint: str) -> None:
@@ -97,6 +106,20 @@ def test_a_row_that_is_no_text_is_kept_to_be_shown(folder: Path) -> None:
     assert block.target == ["a", "b", ""]
     assert block.source == ["", "", "just one"]
     assert block.damage == {2: "malformed"}
+
+
+@pytest.mark.parametrize("text", ["breaks.jsonl", "hf:breaks.jsonl"])
+def test_line_breaks_inside_of_a_text_are_counted_once(folder: Path, text: str) -> None:
+    Path("breaks.jsonl").write_text('{"de": "ein\\nHaus"}\n{"de": "zwei"}\n', "utf-8")
+    (block,) = read(text)
+    assert block.target == ["ein Haus", "zwei"]
+    assert block.removed == {"inner newline": 1}
+
+
+def test_the_same_language_twice_is_told_from_text_in_one_language(folder: Path) -> None:
+    with pytest.raises(NmtError, match="both languages are de") as caught:
+        parse_spec("train", source_lang="de", target_lang="de")
+    assert "leave out --source-lang" in caught.value.hint
 
 
 def test_a_closed_standard_input_is_told_apart_from_text(monkeypatch: pytest.MonkeyPatch) -> None:

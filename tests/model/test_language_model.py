@@ -146,7 +146,12 @@ def test_language_models_are_presets_that_bring_what_follows() -> None:
         ("model.context_every_step=true", "model.encoder_layers = 0"),
         ("model.reverse_source=true", "model.encoder_layers = 0"),
         ("model.intra_attention=both", "model.encoder_layers = 0"),
-        ("model.input_feeding=true", "model.attention = none"),
+        ("model.input_feeding=true", "model.encoder_layers = 0"),
+        ("model.query=before", "model.encoder_layers = 0"),
+        ("model.readout=attentional", "model.encoder_layers = 0"),
+        ("model.hard_attention=true", "model.encoder_layers = 0"),
+        ("model.attention_span=local-m", "model.encoder_layers = 0"),
+        ("model.heads=4", "model.encoder_layers = 0"),
         ("model.residual=true", "model.decoder_layers = 1"),
         ("train.metric=bleu", "model.encoder_layers = 0"),
     ],
@@ -156,6 +161,7 @@ def test_what_needs_a_source_contradicts_a_language_model(setting: str, other: s
         resolve(assignments=["model.preset=mikolov2010", setting])
     assert setting.replace("=", " = ") in caught.value.message
     assert other in caught.value.message
+    assert caught.value.message.count("contradicts") == 1  # a second advice would lead elsewhere
 
 
 def test_an_encoder_that_nobody_listens_to_is_refused() -> None:

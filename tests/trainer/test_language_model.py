@@ -176,6 +176,12 @@ def test_a_model_that_needs_a_source_is_refused(text: tuple[Path, float], tmp_pa
     assert not (tmp_path / "run").exists()
 
 
+def test_a_language_model_with_an_encoder_is_told_so(text: tuple[Path, float], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"model\.encoder_layers = 1 needs a source") as caught:
+        train(text[0], tmp_path / "run", "model.encoder_layers=1", "model.initial_state=copy")
+    assert "leave out model.encoder_layers" in caught.value.hint
+
+
 def test_a_rehearsal_knows_what_one_sided_text_is_for(text: tuple[Path, float]) -> None:
     found = rehearse(text[0], settings(text[0]), machine=ON_CPU)
     assert found.resolved.config.model.is_language_model

@@ -1,5 +1,7 @@
 """Faster products change no result, or little if they are in 8 bits."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -17,8 +19,8 @@ SOURCE, LENGTHS = torch.tensor([[7, 8, 9, 3], [5, 6, 3, 0]]), torch.tensor([4, 3
 WORDS = torch.tensor([[2, 9, 4], [2, 7, 5]])  # (B, T)
 
 
-def model_of(preset: str, words: int, size: int) -> Seq2Seq:
-    config = ModelConfig.from_preset(preset, embedding_size=size, hidden_size=size)
+def model_of(preset: str, words: int, size: int, **settings: Any) -> Seq2Seq:
+    config = ModelConfig.from_preset(preset, embedding_size=size, hidden_size=size, **settings)
     return build_model(config, words, words, shared=True, generator=torch.Generator().manual_seed(1)).eval()
 
 
@@ -62,7 +64,34 @@ def test_8_bit_steps_are_near_those_in_full_precision(preset: str) -> None:
         pytest.skip("this build of torch has no 8-bit products")
     assert "vocabulary" in names
     assert isinstance(model.decoder, TransformerDecoder) or "decoder.layers.0.hidden_side" in names
+    used = set()
+    for name in names:
+        model.get_submodule(name).register_forward_hook(lambda *_, name=name: used.add(name))
     assert (step_logits(model) - plain).abs().max() < 0.05 * plain.abs().max()
+    assert used == set(names)  # what is said to be in 8 bits is
+
+
+@pytest.mark.parametrize(
+    ("preset", "settings"),
+    [
+        ("bahdanau2015", {"readout": "attentional", "layer_norm": True}),  # the context is fed, and is large
+        ("cho2014", {"readout": "attentional"}),  # a summary and no attention
+    ],
+)
+@torch.inference_mode()
+def test_what_counts_as_bounded_is_between_minus_1_and_1(preset: str, settings: dict[str, Any]) -> None:
+    model = model_of(preset, 200, 128, **settings)
+    try:
+        arrange(model, int8=True)
+    except UsageError:
+        pytest.skip("this build of torch has no 8-bit products")
+    largest: list[float] = []
+    for module in model.modules():
+        if isinstance(module, Int8Linear) and module._bounded:
+            module.register_forward_pre_hook(lambda _, x: largest.append(x[0].abs().max().item()))
+    step_logits(model)
+    assert largest
+    assert max(largest) <= 1.0001
 
 
 @pytest.mark.parametrize("bounded", [False, True])

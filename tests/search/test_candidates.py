@@ -1,0 +1,25 @@
+"""The best candidates are those that a search through all of them finds, and tokens that the model knows."""
+
+import pytest
+import torch
+
+from nmt_cli.search.candidates import best_candidates
+
+
+@pytest.mark.parametrize("vocabulary", [1, 5, 67, 161, 1009])  # 161 and 1009 have no chunks of equal size
+@pytest.mark.parametrize("count", [1, 10, 400])
+def test_candidates_are_the_best_of_all(vocabulary: int, count: int) -> None:
+    generator = torch.Generator().manual_seed(1)
+    log_p = torch.randn(3, 5, vocabulary, generator=generator).log_softmax(dim=-1)
+    scores = torch.randn(3, 5, generator=generator)
+    found = best_candidates(log_p, scores, count)
+    total = (scores[..., None] + log_p).flatten(1)
+    torch.testing.assert_close(found.scores, total.topk(min(count, 5 * vocabulary)).values)
+    torch.testing.assert_close(found.scores, total.gather(1, found.parents * vocabulary + found.tokens))
+
+
+@pytest.mark.parametrize("nothing", [-torch.inf, torch.nan])
+@pytest.mark.parametrize("count", [10, 400])
+def test_a_sentence_without_continuations_gets_tokens_of_the_vocabulary(nothing: float, count: int) -> None:
+    found = best_candidates(torch.zeros(2, 5, 161), torch.full((2, 5), nothing), count)
+    assert found.tokens.max() < 161
