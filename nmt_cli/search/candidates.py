@@ -28,7 +28,7 @@ class Candidates(NamedTuple):
 class Split(NamedTuple):
     """The candidates of a step, those that end a hypothesis apart from those that go on."""
 
-    ended: Tensor  # (B, E) which of the E ≤ K best candidates are <eos>; it means nothing where the score is -∞
+    ended: Tensor  # (B, E) which of the E ≤ K best candidates are <eos>; no matter where the score is -∞
     order: Tensor  # (B, K') the candidates that go on
     live: Candidates  # (B, K') the same; score -∞ where there were not so many
 
