@@ -61,7 +61,7 @@ test: install ## lint, check types and run all tests
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 soak: install ## kill training twenty times at random moments and compare what resume gives
-	NMT_SOAK_ROUNDS=20 $(BIN)/python -m pytest tests/trainer/test_crash.py
+	NMT_SOAK_ROUNDS=20 $(BIN)/python -m pytest tests/training/test_crash.py
 
 bench: install ## run the benchmarks
 	$(BIN)/python benchmarks/preprocess.py

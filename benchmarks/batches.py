@@ -17,13 +17,13 @@ from datasets import Dataset
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nmt_cli.batch import Batch
-from nmt_cli.batches import TrainingBatches
 from nmt_cli.config import TrainConfig
-from nmt_cli.plan import Plan
-from nmt_cli.ragged import Ragged, offsets_of
-from nmt_cli.store import Split, SplitWriter
-from nmt_cli.tokens import BOS, EOS
+from nmt_cli.data.batch import Batch
+from nmt_cli.data.batch_plan import Plan
+from nmt_cli.data.batches import TrainingBatches
+from nmt_cli.data.directory import Split, SplitWriter
+from nmt_cli.data.ragged import Ragged, offsets_of
+from nmt_cli.vocabulary.token_ids import BOS, EOS
 
 ROUNDS = 5
 VOCABULARY = 8000

@@ -25,12 +25,12 @@ from pathlib import Path
 from demo_corpus import demo_corpus
 
 from nmt_cli.config import PRESETS, resolve
+from nmt_cli.data.directory import DataDirectory
 from nmt_cli.metrics import bleu, tokenizer_for
 from nmt_cli.run import RunDirectory
 from nmt_cli.run.directory import fingerprint
-from nmt_cli.run.scores_log import ScoresLog
-from nmt_cli.store import DataDirectory
-from nmt_cli.trainer import Machine, StartReport, StepReport, ValidationReport, start
+from nmt_cli.run.logs import ScoresLog
+from nmt_cli.training import Machine, StartReport, StepReport, ValidationReport, start
 from nmt_cli.translator import Translator
 
 LONG = 20  # source tokens

@@ -18,13 +18,13 @@ from statistics import median
 import torch
 from demo_corpus import demo_corpus
 
-from nmt_cli.batch import Batch
 from nmt_cli.config import Resolved, resolve
-from nmt_cli.store import DataDirectory
-from nmt_cli.trainer import Machine, Trainer, UpdateReport, start
-from nmt_cli.trainer.distributed import Group
-from nmt_cli.trainer.settings import with_data_settings
-from nmt_cli.trainer.setup import make_batches, make_learner
+from nmt_cli.data.batch import Batch
+from nmt_cli.data.directory import DataDirectory
+from nmt_cli.training import Machine, Trainer, UpdateReport, start
+from nmt_cli.training.distributed import Group
+from nmt_cli.training.settings import with_data_settings
+from nmt_cli.training.setup import make_batches, make_learner
 
 BLOCK = 8  # updates in turn
 ON_CPU = Machine(device="cpu", threads=1)

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
-from nmt_cli.batch import collate
 from nmt_cli.config import TrainConfig, VocabularyConfig
-from nmt_cli.plan import plan_epoch
-from nmt_cli.ragged import Ragged
+from nmt_cli.data.batch import collate
+from nmt_cli.data.batch_plan import plan_epoch
+from nmt_cli.data.ragged import Ragged
 from nmt_cli.vocabulary import Vocabulary
 from peers.batches import BOS, Pairs
 

@@ -42,10 +42,10 @@ class Ending:
 def ours(sizes: dict[str, int], beam: int, int8: bool = False, **settings: Any) -> Search:
     """Our search as `Translator` calls it."""
     from nmt_cli.config import SearchConfig
+    from nmt_cli.model.fast.step_layout import arrange
     from nmt_cli.search import ModelScorer, search
-    from nmt_cli.search.leaving import ROWS
-    from nmt_cli.translator.arranging import arrange
-    from nmt_cli.translator.filling import widen
+    from nmt_cli.search.compaction import ROWS
+    from nmt_cli.translator.batch_padding import widen
 
     model, _ = import_module("peers.ours").build(**sizes, **settings)
     model.eval()

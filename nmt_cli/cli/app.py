@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from nmt_cli import __version__
-from nmt_cli.cli import (
+from nmt_cli.cli.boundary import Boundary
+from nmt_cli.cli.commands import (
     average,
     config,
     demo_data,
@@ -19,7 +20,6 @@ from nmt_cli.cli import (
     train,
     translate,
 )
-from nmt_cli.cli.boundary import Boundary
 
 DATA, TRAINING, TRANSLATION, EVALUATION, INFORMATION = (
     "Data",

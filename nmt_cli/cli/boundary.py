@@ -11,9 +11,9 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from nmt_cli.cli.console import complain
+from nmt_cli.cli.display.console import complain
 from nmt_cli.errors import NmtError
-from nmt_cli.output import cannot_write
+from nmt_cli.files.atomic import cannot_write
 
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 

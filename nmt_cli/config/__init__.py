@@ -2,10 +2,9 @@
 
 from nmt_cli.config.corpus_size import CORPUS_SIZES, corpus_defaults
 from nmt_cli.config.data import FILTERS, DataConfig
-from nmt_cli.config.language_models import LANGUAGE_MODELS, SYSTEMS
 from nmt_cli.config.layers import Resolved, load_resolved, resolve, sections, setting_names
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.config.presets import PRESETS, Preset
+from nmt_cli.config.presets import LANGUAGE_MODELS, PRESETS, SYSTEMS, Preset
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.config.train import TrainConfig

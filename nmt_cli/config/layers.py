@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nmt_cli.config.language_models import SYSTEMS
+from nmt_cli.config.presets import SYSTEMS
 from nmt_cli.config.schema import Config
 from nmt_cli.config.section import Section
 from nmt_cli.errors import ConfigError

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 from pydantic import field_validator, model_validator
 
 from nmt_cli.config.contradictions import contradictions
-from nmt_cli.config.language_models import SYSTEMS
+from nmt_cli.config.presets import SYSTEMS
 from nmt_cli.config.section import Section, setting
 
 

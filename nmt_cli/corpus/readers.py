@@ -5,13 +5,21 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from nmt_cli.corpus.block import INNER_NEWLINE, MALFORMED, UNDECODABLE, Block
-from nmt_cli.corpus.compression import STANDARD_INPUT, read_pieces, standard_input_pieces
-from nmt_cli.corpus.disagreement import unequal_error
-from nmt_cli.corpus.lines import LineReader
-from nmt_cli.corpus.rows import JsonRows, PlainRows, RowParser, TsvRows
+from nmt_cli.corpus.checks.line_counts import unequal_error
+from nmt_cli.corpus.rows import (
+    INNER_NEWLINE,
+    MALFORMED,
+    UNDECODABLE,
+    Block,
+    JsonRows,
+    PlainRows,
+    RowParser,
+    TsvRows,
+)
 from nmt_cli.corpus.spec import Spec
 from nmt_cli.errors import CorpusError
+from nmt_cli.files.compression import STANDARD_INPUT, read_pieces, standard_input_pieces
+from nmt_cli.files.lines import LineReader
 
 
 def read_pairs(spec: Spec, *, block_pairs: int = 8192) -> Iterator[Block]:

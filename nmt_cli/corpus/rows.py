@@ -1,11 +1,34 @@
-"""Rows of TSV and JSON lines to pairs. A row that is no pair keeps its number and its text."""
+"""A block of pairs: what every reader yields and every later step takes."""
 
 import json
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
-from nmt_cli.corpus.block import INNER_NEWLINE, MALFORMED, UNDECODABLE, Block
 from nmt_cli.errors import CorpusError
+
+UNDECODABLE = "undecodable"
+MALFORMED = "malformed"
+
+# Keys of `Block.removed`.
+BYTE_ORDER_MARK = "byte-order mark"
+CARRIAGE_RETURN = "carriage return"
+INNER_NEWLINE = "inner newline"
+
+_NOTHING: Mapping[str, int] = {}  # a plain dict: blocks travel between processes
+
+
+class Block(NamedTuple):
+    """Consecutive pairs of one corpus. No text contains a newline; row n of both sides belongs together."""
+
+    first: int  # 1-based number of the first pair in its corpus
+    source: list[str]
+    target: list[str]
+    damage: Mapping[int, str]  # row in this block → UNDECODABLE or MALFORMED
+    removed: Mapping[str, int] = _NOTHING  # what the reader took away on the way, for the warnings
+
+
+# Rows of TSV and JSON lines to pairs. A row that is no pair keeps its number and its text.
+
 
 _SHOWN = 80
 

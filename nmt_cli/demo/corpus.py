@@ -18,7 +18,7 @@ from nmt_cli.demo import english, german
 from nmt_cli.demo.sentences import Sentences
 from nmt_cli.demo.tree import Sentence, combinations
 from nmt_cli.errors import UsageError
-from nmt_cli.output import new_directory
+from nmt_cli.files.atomic import new_directory
 
 Pair = tuple[str, str]
 

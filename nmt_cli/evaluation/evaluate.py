@@ -10,19 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from nmt_cli import __version__
-from nmt_cli.corpus.tokenized_check import TokenizedCheck
+from nmt_cli.corpus.checks.tokenization import TokenizedCheck
 from nmt_cli.errors import NmtError, UsageError
-from nmt_cli.evaluation.comparing import Comparer
-from nmt_cli.evaluation.counting import Counter, Lines
+from nmt_cli.evaluation.comparison import Comparer, Counter, Lines
 from nmt_cli.evaluation.examples import Block
 from nmt_cli.evaluation.length_buckets import counts_characters, lengths_of
-from nmt_cli.evaluation.mismatch import unequal_lines
-from nmt_cli.evaluation.notices import (
-    identical_notices,
-    reference_notices,
-    system_notices,
-    training_notices,
-)
 from nmt_cli.evaluation.request import Progress, Request
 from nmt_cli.evaluation.result import (
     Bleu,
@@ -36,9 +28,14 @@ from nmt_cli.evaluation.result import (
 from nmt_cli.evaluation.systems import System, find_baseline, find_systems, translate
 from nmt_cli.evaluation.tally import SystemTally, observe_sample
 from nmt_cli.evaluation.test_set import TestSet, choose_tokenizer, find_test_set, target_language
-from nmt_cli.evaluation.texts import Text, refuse_empty, refuse_two_readers
-from nmt_cli.evaluation.training_text import RecallTally, TrainingText
-from nmt_cli.evaluation.words import word_splitter
+from nmt_cli.evaluation.texts import Text, refuse_empty, refuse_two_readers, unequal_lines
+from nmt_cli.evaluation.training_text import RecallTally, TrainingText, word_splitter
+from nmt_cli.evaluation.warnings import (
+    identical_notices,
+    reference_notices,
+    system_notices,
+    training_notices,
+)
 from nmt_cli.metrics.character_ngrams import f_scores
 from nmt_cli.metrics.corpus_metric import CorpusMetric, check_metrics
 
@@ -119,7 +116,7 @@ class EvaluationRun:
 
     def pictures(self, evaluation: Evaluation) -> dict[tuple[str, int], str]:
         """The attention of the runs in the examples of their result."""
-        from nmt_cli.evaluation.pictures import attention_pictures
+        from nmt_cli.evaluation.examples import attention_pictures
 
         found: dict[tuple[str, int], str] = {}
         for system in self.systems:
@@ -130,7 +127,7 @@ class EvaluationRun:
 
     def _count(self, texts: Sequence[Text], training: TrainingText | None) -> list[SystemTally]:
         """Let all texts go by."""
-        from nmt_cli.parallel import ordered_map
+        from nmt_cli.corpus.parallel import ordered_map
 
         words = word_splitter(self._tokenizer)
         tallies = [

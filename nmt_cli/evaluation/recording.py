@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from nmt_cli.evaluation.result import Evaluation, SystemResult
+from nmt_cli.run.logs import ScoresLog
 from nmt_cli.run.model_card import update_scores
-from nmt_cli.run.scores_log import ScoresLog
 
 
 def record(evaluation: Evaluation, system: SystemResult) -> None:

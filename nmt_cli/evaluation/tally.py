@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from nmt_cli.corpus.tokenized_check import TokenizedCheck
+from nmt_cli.corpus.checks.tokenization import TokenizedCheck
 from nmt_cli.evaluation.examples import Block, ExampleKeeper
-from nmt_cli.evaluation.faults import Faults
 from nmt_cli.evaluation.length_buckets import LengthTally
+from nmt_cli.evaluation.output_errors import Faults
 from nmt_cli.evaluation.result import Distribution
 from nmt_cli.evaluation.training_text import RecallTally
 from nmt_cli.metrics.character_ngrams import f_scores

@@ -14,6 +14,7 @@ page          an interactive page: page.css, elements.js, attention.js, beam.js,
 What is imported here needs no torch; `nmt_cli.explanation.explainer` does.
 """
 
+from nmt_cli.drawing.attention import attention_svg
 from nmt_cli.explanation.explanation import (
     Alternative,
     BeamNode,
@@ -26,7 +27,6 @@ from nmt_cli.explanation.explanation import (
     explanations_json,
 )
 from nmt_cli.explanation.page import explanation_page
-from nmt_cli.explanation.svg import attention_svg
 
 __all__ = [
     "Alternative",

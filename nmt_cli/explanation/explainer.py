@@ -10,22 +10,29 @@ from typing import Any, NamedTuple, Self
 
 import torch
 
-from nmt_cli.batch import pad_source
 from nmt_cli.config import ModelConfig, SearchConfig
-from nmt_cli.corpus.normalization import Normalization
+from nmt_cli.corpus.cleaning import Normalization
+from nmt_cli.data.batch import pad_source
 from nmt_cli.errors import UsageError
-from nmt_cli.explanation.beam import beam_nodes, kept_prefixes
-from nmt_cli.explanation.explanation import Alternative, Candidate, Explanation, Matrix, Step
-from nmt_cli.explanation.forced import Forced, force
-from nmt_cli.explanation.notes import attention_note
+from nmt_cli.explanation.explanation import (
+    Alternative,
+    Candidate,
+    Explanation,
+    Matrix,
+    Step,
+    attention_note,
+    beam_nodes,
+    kept_prefixes,
+)
+from nmt_cli.explanation.forced_decoding import Forced, force
 from nmt_cli.explanation.self_attention import self_attention_maps
 from nmt_cli.explanation.words import piece_label, word_attention, words_of
 from nmt_cli.model import Seq2Seq
 from nmt_cli.run import RunDirectory
 from nmt_cli.search import Considered, Hypothesis, ModelScorer, SearchTree, search
 from nmt_cli.search.penalties import LengthNormalization, coverage_penalty
-from nmt_cli.tokens import EOS, UNK
 from nmt_cli.vocabulary import Vocabularies, Vocabulary
+from nmt_cli.vocabulary.token_ids import EOS, UNK
 
 LONGEST = 250  # pieces of a sentence: nobody can look at a larger map
 

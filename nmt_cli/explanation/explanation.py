@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from math import exp
+from typing import TYPE_CHECKING, Any
+
+from nmt_cli.config import ModelConfig
+
+if TYPE_CHECKING:
+    from nmt_cli.search import Considered
 
 Matrix = tuple[tuple[float, ...], ...]
 
@@ -117,3 +123,92 @@ def explanations_json(explanations: Sequence[Explanation]) -> str:
     """All numbers as a JSON file: a list with an object for each sentence."""
     data = [explanation.to_data() for explanation in explanations]
     return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+
+
+# The search tree as plain data, and the beginnings of translations that the beam went on with.
+
+
+Prefix = tuple[int, ...]
+
+
+def beam_nodes(
+    steps: Sequence[Sequence[Considered]], best: Sequence[int], label: Callable[[int], str]
+) -> tuple[tuple[BeamNode, ...], ...]:
+    """The candidates of every step; those on the way to `best`, ids that end in <eos>, are marked."""
+    return tuple(
+        tuple(
+            BeamNode(
+                piece=label(node.token),
+                parent=node.parent if t else 0,  # samples have a root each, all the same
+                probability=exp(node.log_probability),
+                log_probability=node.total,
+                slot=node.slot,
+                ended=node.ended,
+                best=_goes_on(node) and prefix == tuple(best[: t + 1]),
+            )
+            for node, prefix in step
+        )
+        for t, step in enumerate(_with_prefixes(steps))
+    )
+
+
+def kept_prefixes(steps: Sequence[Sequence[Considered]]) -> set[Prefix]:
+    """The beginnings of translations that were in the beam, with <eos> where they ended."""
+    return {prefix for step in _with_prefixes(steps) for node, prefix in step if _goes_on(node)}
+
+
+def _goes_on(node: Considered) -> bool:
+    return node.slot is not None or node.ended
+
+
+def _with_prefixes(
+    steps: Sequence[Sequence[Considered]],
+) -> Iterator[list[tuple[Considered, Prefix]]]:
+    """Each candidate with all that was said up to it."""
+    prefixes: dict[int, Prefix] = {}  # by slot; none before the first step
+    for step in steps:
+        nodes = [(node, (*prefixes.get(node.parent, ()), node.token)) for node in step]
+        yield nodes
+        prefixes = {node.slot: prefix for node, prefix in nodes if node.slot is not None}
+
+
+# What the rows of an attention map are, for each kind of model.
+
+
+_NONE = (
+    "This model has no attention: the source reaches the decoder as one vector, so there is no map of "
+    "where it looked. Confidence, alternatives and the beam are there."
+)
+_BEFORE = (
+    "A row is where the model looked in order to say its word. It is computed from the decoder state s(t-1), "
+    "before the decoder reads the word that it said last: all words but that one decide it."
+)
+_AFTER = (
+    "A row is where the model looked in order to say its word. It is computed from the decoder state s(t), "
+    "after the decoder has read the word that it said last."
+)
+_TRANSFORMER = (
+    "A row is where the last layer looked in order to say its word, after all that was said before. "
+    "Lower layers look, too, and are not shown."
+)
+
+
+def attention_note(model: ModelConfig) -> str:
+    """What attends to what in a model of these settings, and when."""
+    return " ".join(_sentences(model))
+
+
+def _sentences(model: ModelConfig) -> Iterator[str]:
+    if model.attention == "none":
+        yield _NONE
+        return
+    if model.cell == "transformer":
+        yield _TRANSFORMER
+    else:
+        yield _BEFORE if model.query == "before" else _AFTER
+    if model.heads is not None and model.heads > 1:
+        yield f"It is the mean of {model.heads} heads, which may look at different places."
+    if model.hard_attention:
+        yield "Attention is hard: all the weight is on the most probable position."
+    if model.attention_span != "global":
+        yield "Attention is local: outside of its window there is no weight."

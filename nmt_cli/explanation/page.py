@@ -4,9 +4,8 @@ import json
 from collections.abc import Sequence
 from importlib.resources import files
 
+from nmt_cli.drawing.attention import attention_svg, markup_text
 from nmt_cli.explanation.explanation import Explanation
-from nmt_cli.explanation.labels import markup_text
-from nmt_cli.explanation.svg import attention_svg
 
 # Nothing may be fetched, whatever a sentence contains.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"

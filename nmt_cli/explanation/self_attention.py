@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nmt_cli.batch import collate
 from nmt_cli.config import ModelConfig
+from nmt_cli.data.batch import collate
 from nmt_cli.explanation.explanation import SelfAttention
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.self_attention import self_attention

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from nmt_cli.explanation.explanation import Matrix, Word
-from nmt_cli.tokens import EOS
 from nmt_cli.vocabulary import Vocabulary
+from nmt_cli.vocabulary.token_ids import EOS
 
 END = "<eos>"
 _SPACE = "▁"

@@ -1,10 +1,6 @@
-"""Attention in three parts: a score function, a normaliser and a reader.
+"""Local attention: only a window of 2 D + 1 source positions around p_t is looked at.
 
-    e = score(q, K)      α = normalise(e)      c = read(α, h)
-
-All kinds are made of them. Several heads: a score function and a reader with a dimension more (`heads`). Local
-attention: a window that narrows the mask before the normaliser (`windows`). Hard attention: one position is
-chosen after it. Coverage: a score function that sees the weights of the steps before.
+(Luong et al. 2015, section 3.2; positions and steps are counted from 0, n is the length of the source)
 """
 
 from __future__ import annotations
@@ -14,11 +10,148 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.model.heads import HeadedReader, HeadedScore
 from nmt_cli.model.scores import SCORES, Additive, Covering, Score, Sizes
-from nmt_cli.model.windows import WINDOWS, Window
+
+
+class Window(nn.Module):
+    """|s - p_t| ≤ D. Subclasses say where p_t is."""
+
+    def __init__(self, hidden_size: int, reach: int) -> None:
+        super().__init__()
+        self.D = reach
+
+    def forward(self, query: Tensor, mask: Tensor, steps: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Query (B, Q, H), mask (B, S), steps (B or 1, Q) → what is seen (B, Q, S), weights (B, Q, S) or None."""
+        last = (mask.sum(dim=1, keepdim=True) - 1).clamp(min=0)  # (B, 1) n - 1
+        p = self.centers(query, steps, last)[..., None]  # (B, Q, 1)
+        s = torch.arange(mask.shape[1], device=mask.device)  # (S,)
+        distance = s - p  # (B, Q, S)
+        return mask[:, None] & (distance.abs() <= self.D), self.weights(distance)
+
+    def centers(self, query: Tensor, steps: Tensor, last: Tensor) -> Tensor:
+        """p_t (B, Q), between 0 and n - 1."""
+        raise NotImplementedError
+
+    def weights(self, distance: Tensor) -> Tensor | None:
+        """What α is multiplied by at s - p_t (B, Q, S); None: by nothing."""
+        return None
+
+
+class Monotonic(Window):
+    """p_t = t, and the last position once t is past it   (local-m)"""
+
+    def centers(self, query: Tensor, steps: Tensor, last: Tensor) -> Tensor:
+        """min(t, n - 1)"""
+        return torch.minimum(steps, last)  # (B, Q)
+
+
+class Predictive(Window):
+    """p_t = (n - 1) σ(v · tanh(W s_t));  α_s = softmax(e)_s exp(-(s - p_t)² / 2σ²), σ = D/2   (local-p)
+
+    α then sums to less than 1, as in the paper; through it p_t is learned.
+    """
+
+    def __init__(self, hidden_size: int, reach: int) -> None:
+        super().__init__(hidden_size, reach)
+        self.W = nn.Linear(hidden_size, hidden_size, bias=False)
+        self.v = nn.Linear(hidden_size, 1, bias=False)
+
+    def centers(self, query: Tensor, steps: Tensor, last: Tensor) -> Tensor:
+        """(n - 1) σ(v · tanh(W q)), at least in float32: the weights fall steeply"""
+        p = torch.sigmoid(self.v(torch.tanh(self.W(query)))[..., 0])  # (B, Q)
+        return last * p.to(torch.promote_types(p.dtype, torch.float32))
+
+    def weights(self, distance: Tensor) -> Tensor:
+        """exp(-(s - p_t)² / 2σ²)"""
+        return torch.exp(-2 * (distance / self.D).square())  # (B, Q, S)
+
+
+WINDOWS: dict[str, Callable[[int, int], Window]] = {"local-m": Monotonic, "local-p": Predictive}
+
+
+# Several attentions side by side, each with projections of its own   (Vaswani et al. 2017, section 3.2.2)
+#
+#     e^i = score(W_q^i q, W_k^i h);   α^i = softmax(e^i);   c = [Σ_s α^1_s W_v^1 h_s; …; Σ_s α^n_s W_v^n h_s]
+#
+# A score function and a reader like any other: scores and weights have a dimension more, (B, n, Q, S).
+
+
+class HeadedScore(Score):
+    """e^i_s = score(W_q^i q, W_k^i h_s) for each of the n heads; the score function itself is one for all."""
+
+    def __init__(self, score: Score, hidden_size: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.W_q = nn.Linear(hidden_size, hidden_size, bias=False)
+        self.W_k = nn.Linear(hidden_size, hidden_size, bias=False)
+        self.score = score  # of the size d = H / n
+
+    def queries(self, query: Tensor) -> Tensor:
+        """W_q q: (B, Q, H) → (B, n, Q, d)"""
+        return split(self.W_q(query), self.heads)
+
+    def keys(self, states: Tensor) -> Tensor:
+        """What is compared with them: (B, S, H) → (B, n, S, A)"""
+        k = split(self.W_k(states), self.heads)  # (B, n, S, d)
+        K = self.score.keys(k.flatten(0, 1))  # (B·n, S, A)
+        return K.view(*k.shape[:2], *K.shape[1:])
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        """Query (B, Q, H), keys (B, n, S, A) → e (B, n, Q, S)."""
+        q = self.queries(query)  # (B, n, Q, d)
+        e: Tensor = self.score(q.flatten(0, 1), keys.flatten(0, 1))  # (B·n, Q, S)
+        return e.view(*q.shape[:2], *e.shape[1:])
+
+
+class HeadedReader(nn.Module):
+    """c = [c^1; …; c^n],  c^i = Σ_s α^i_s W_v^i h_s"""
+
+    def __init__(self, hidden_size: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.W_v = nn.Linear(hidden_size, hidden_size, bias=False)
+
+    def values(self, states: Tensor) -> Tensor:
+        """W_v h: (B, S, H) → (B, n, S, d)"""
+        return split(self.W_v(states), self.heads)
+
+    def forward(self, alpha: Tensor, values: Tensor) -> Tensor:
+        """α (B, n, Q, S), values (B, n, S, d) → (B, Q, H)"""
+        return join(alpha.to(values.dtype) @ values)
+
+
+def fused_attention(
+    queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, *, causal: bool = False
+) -> Tensor:
+    """softmax(q · K / √d) V in one kernel that never shows its weights.
+
+    Queries (B, n, Q, d), keys and values (B, n, S, d), mask (B, S) true on what may be seen → (B, Q, H).
+    `causal`: query t sees the first t positions only.
+    """
+    seen = None if mask is None else mask[:, None, None]  # (B, 1, 1, S)
+    return join(scaled_dot_product_attention(queries, keys, values, seen, is_causal=causal))
+
+
+def split(x: Tensor, heads: int) -> Tensor:
+    """(B, S, H) → (B, n, S, d), without a copy."""
+    return x.view(*x.shape[:2], heads, -1).transpose(1, 2)
+
+
+def join(x: Tensor) -> Tensor:
+    """(B, n, S, d) → (B, S, H)"""
+    return x.transpose(1, 2).flatten(2)
+
+
+# Attention in three parts: a score function, a normaliser and a reader.
+#
+#     e = score(q, K)      α = normalise(e)      c = read(α, h)
+#
+# All kinds are made of them. Several heads: a score function and a reader with a dimension more (`heads`). Local
+# attention: a window that narrows the mask before the normaliser (`windows`). Hard attention: one position is
+# chosen after it. Coverage: a score function that sees the weights of the steps before.
 
 
 class Focus(NamedTuple):

@@ -7,6 +7,7 @@ projected, its loss and its gradient are computed in the same buffer, and the lo
 from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -128,3 +129,68 @@ def _autocast_dtype(device: str) -> torch.dtype | None:
     if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
         return torch.get_autocast_dtype(device)
     return None
+
+
+# The losses beside the cross-entropy: of hard attention and of coverage, summed over the real target tokens.
+
+
+BASELINE_DECAY = 0.9  # Xu et al. 2015, section 4.1
+
+
+def hard_attention_loss(
+    attention: Tensor,
+    chances: Tensor,
+    losses: Tensor,
+    counted: Tensor,
+    positions: Tensor,
+    *,
+    baseline: Tensor,
+    scale: float,
+    entropy_weight: float,
+) -> Tensor:
+    """What teaches hard attention where to look   (REINFORCE; Xu et al. 2015, equations 11 and 12)
+
+    ∇ E[ℓ] = E[∇ℓ + Σ_t ∇log α_t(s_t) · A_t],   A_t = Σ_{t' ≥ t} (ℓ_t' + b)
+
+    s_t is the position drawn from α_t, ℓ_t the loss of word t, and b the moving average of log p(y_t): a choice
+    cannot change what was said before it, so only the losses from then on are its merit. The mean is exact for
+    any b; a good one makes it vary less. The entropy of α_t keeps the choice open.
+
+    attention (B, T, S) is 1 at s_t; chances α (B, T, S); losses (M,) of the words at `counted` (M,), flat indices
+    b·T + t, each of which stands for `scale` words; positions (N,) of all real words.
+    """
+    B, T, _ = chances.shape
+    log_chances = chances.clamp(min=torch.finfo(chances.dtype).tiny).log()  # (B, T, S)
+    log_p = (attention * log_chances).sum(dim=-1)  # (B, T) log α_t(s_t)
+    entropy = -(chances * log_chances).sum(dim=-1)  # (B, T)
+    surprise = (losses.to(log_p.dtype) + baseline.to(log_p.dtype)) * scale  # (M,)
+    each = log_p.new_zeros(B * T).index_copy(0, counted, surprise).view(B, T)
+    merit = each.flip(1).cumsum(dim=1).flip(1)  # (B, T) A_t
+    terms = log_p * merit.detach() - entropy_weight * entropy  # (B, T)
+    return terms.flatten().index_select(0, positions).sum()
+
+
+def coverage_loss(attention: Tensor, positions: Tensor) -> Tensor:
+    """Σ_t Σ_s min(α_ts, β_ts), β_t = Σ_{t'<t} α_t'   (See et al. 2017, equation 12): attention (B, T, S)"""
+    coverage = attention.cumsum(dim=1) - attention  # (B, T, S) β
+    repeated = torch.minimum(attention, coverage).sum(dim=-1)  # (B, T)
+    return repeated.flatten().index_select(0, positions).sum()
+
+
+# The loss on a random subset of target positions: less work for the vocabulary, the same gradient on average.
+
+
+def draw_subset(lengths: Tensor, share: float) -> Tensor:
+    """Which of the N = Σ m_b real target tokens count, (M,) in order, from lengths m (B,) on the CPU.
+
+    Of each sentence ⌊share·m⌋ or one more are drawn without replacement, so that every token counts with
+    probability `share` exactly: 1/share times their loss is unbiased. All on the host: no device has to wait.
+    """
+    m = lengths.numpy()
+    N = int(m.sum())
+    sentence = np.repeat(np.arange(len(m)), m)  # (N,)
+    chance, order = torch.split(torch.rand(len(m) + N, device="cpu"), [len(m), N])  # (B,), (N,)
+    wanted = np.floor(share * m + chance.numpy())  # (B,) in the mean share·m
+    by_chance = np.lexsort((order.numpy(), sentence))  # (N,) each sentence shuffled
+    rank = np.arange(N) - np.repeat(np.cumsum(m) - m, m)  # (N,) place within its sentence
+    return torch.from_numpy(np.sort(by_chance[rank < wanted[sentence]]))  # (M,)

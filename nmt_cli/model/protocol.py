@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 import torch
 from torch import Tensor
 
-from nmt_cli.batch import Batch
+from nmt_cli.data.batch import Batch
 
 PAD = 0  # the ids of every vocabulary: pad 0, unk 1, bos 2, eos 3
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear, pad
 
-from nmt_cli.model.kernels.additive import additive_score
+from nmt_cli.model.fast.additive import additive_score
 
 
 class Sizes(NamedTuple):

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from nmt_cli.batch import Batch
+from nmt_cli.data.batch import Batch
+from nmt_cli.model.lstmn import TapeReader
 from nmt_cli.model.seq2seq import Seq2Seq
-from nmt_cli.model.tape import TapeReader
 from nmt_cli.model.transformer import TransformerLayer
 
 Hook = Callable[[nn.Module, tuple[Any, ...], dict[str, Any], Any], None]

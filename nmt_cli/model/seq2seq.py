@@ -6,21 +6,24 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from nmt_cli.batch import Batch
 from nmt_cli.config.model import ModelConfig
+from nmt_cli.data.batch import Batch
 from nmt_cli.errors import ConfigError
-from nmt_cli.model.bridge import Bridge
 from nmt_cli.model.decoder import Decoded, Decoder, DecoderState, SourceMemory
 from nmt_cli.model.dropout import Dropout, WordDropout
-from nmt_cli.model.encoder import Encoder, reversal, take
-from nmt_cli.model.extra_losses import BASELINE_DECAY, coverage_loss, hard_attention_loss
+from nmt_cli.model.encoder import Bridge, Encoder, reversal, take
 from nmt_cli.model.initialization import initialize
-from nmt_cli.model.loss import chunked_cross_entropy
+from nmt_cli.model.loss import (
+    BASELINE_DECAY,
+    chunked_cross_entropy,
+    coverage_loss,
+    draw_subset,
+    hard_attention_loss,
+)
 from nmt_cli.model.parallel_decoder import ParallelDecoder
 from nmt_cli.model.protocol import PAD, Loss, padding_mask
 from nmt_cli.model.scheduled_sampling import NO_WORDS, OwnWords, mix_inputs
 from nmt_cli.model.sequential_decoder import SequentialDecoder
-from nmt_cli.model.subset import draw_subset
 from nmt_cli.model.transformer import TransformerDecoder, TransformerEncoder
 
 

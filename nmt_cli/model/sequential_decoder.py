@@ -12,11 +12,10 @@ from torch.nn.functional import linear
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.model.attention import Reading, joined, masked_softmax, weighted_sum
 from nmt_cli.model.cells import LayerState
-from nmt_cli.model.decoder import Decoded, DecoderState, RecurrentDecoder, SourceMemory
-from nmt_cli.model.kernels.loop import Inputs, Plan
-from nmt_cli.model.kernels.scores import is_known, parts_of
-from nmt_cli.model.kernels.unroll import unroll
-from nmt_cli.model.readout import AttentionalState
+from nmt_cli.model.decoder import AttentionalState, Decoded, DecoderState, RecurrentDecoder, SourceMemory
+from nmt_cli.model.fast.loop import Inputs, Plan
+from nmt_cli.model.fast.scores import is_known, parts_of
+from nmt_cli.model.fast.unroll import unroll
 
 
 class Step(NamedTuple):

@@ -17,12 +17,11 @@ import torch
 from torch import Tensor, nn
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.model.attention import Attention, Reading
+from nmt_cli.model.attention import Attention, HeadedReader, HeadedScore, Reading, fused_attention
 from nmt_cli.model.cells import LayerState
 from nmt_cli.model.decoder import Decoded, Decoder, DecoderState, SourceMemory
 from nmt_cli.model.dropout import Dropout
 from nmt_cli.model.encoder import Encoded
-from nmt_cli.model.heads import HeadedReader, HeadedScore, fused_attention
 from nmt_cli.model.scores import ScaledDot, Sizes
 
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from nmt_cli import __version__
 from nmt_cli.corpus import CorpusWarning
+from nmt_cli.data.directory import CorpusRows
+from nmt_cli.preprocess.drop_log import Tally
+from nmt_cli.preprocess.encoding import SideStatistics, SplitStatistics, histogram_labels
 from nmt_cli.preprocess.memory import estimate_training_memory
 from nmt_cli.preprocess.request import Request
-from nmt_cli.preprocess.statistics import SideStatistics, SplitStatistics, histogram_labels
-from nmt_cli.preprocess.tally import Tally
-from nmt_cli.store import CorpusRows
 from nmt_cli.vocabulary import Vocabularies
 
 _SHOWN = 100  # characters of an example

@@ -1,16 +1,97 @@
-"""Token ids for a page of cleaned text, and the filters that need them."""
+"""Figures about tokenized text that add up over blocks and workers."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmt_cli.config import DataConfig
+from nmt_cli.data.ragged import Ragged
 from nmt_cli.preprocess.spool import Page
-from nmt_cli.preprocess.statistics import SideStatistics, SplitStatistics
-from nmt_cli.ragged import Ragged
-from nmt_cli.vocabulary import Vocabularies
+from nmt_cli.vocabulary import UNK, Vocabularies, Vocabulary
+
+LENGTH_EDGES = (5, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200)
+"""Upper ends of the histogram's bins; the last bin is open."""
+
+
+@dataclass
+class SideStatistics:
+    """Figures of one language of one split."""
+
+    words: int = 0
+    tokens: int = 0
+    byte_tokens: int = 0
+    unknown_tokens: int = 0
+    longest: int = 0
+    histogram: NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros(len(LENGTH_EDGES) + 1, dtype=np.int64)
+    )
+
+    @classmethod
+    def of(cls, texts: Sequence[str], ids: Ragged, vocabulary: Vocabulary) -> "SideStatistics":
+        """The figures of these texts and their token ids."""
+        lengths = np.diff(ids.offsets)
+        return cls(
+            words=sum(text.count(" ") + 1 for text in texts if text),
+            tokens=len(ids.values),
+            byte_tokens=int(vocabulary.is_byte[ids.values].sum()),
+            unknown_tokens=int((ids.values == UNK).sum()),
+            longest=int(lengths.max(initial=0)),
+            histogram=np.bincount(np.searchsorted(LENGTH_EDGES, lengths), minlength=len(LENGTH_EDGES) + 1),
+        )
+
+    def add(self, other: "SideStatistics") -> None:
+        """Take in the figures of more text."""
+        self.words += other.words
+        self.tokens += other.tokens
+        self.byte_tokens += other.byte_tokens
+        self.unknown_tokens += other.unknown_tokens
+        self.longest = max(self.longest, other.longest)
+        self.histogram = self.histogram + other.histogram
+
+    def to_json(self) -> dict[str, object]:
+        """As the data card keeps them."""
+        return {
+            "words": self.words,
+            "tokens": self.tokens,
+            "tokens_per_word": round(self.tokens / max(1, self.words), 3),
+            "byte_tokens": self.byte_tokens,
+            "byte_share": round(self.byte_tokens / max(1, self.tokens), 6),
+            "unknown_tokens": self.unknown_tokens,
+            "unknown_share": round(self.unknown_tokens / max(1, self.tokens), 6),
+            "longest": self.longest,
+            "length_histogram": dict(zip(histogram_labels(), self.histogram.tolist(), strict=True)),
+        }
+
+
+@dataclass
+class SplitStatistics:
+    """Figures of one split."""
+
+    pairs: int = 0
+    source: SideStatistics = field(default_factory=SideStatistics)
+    target: SideStatistics = field(default_factory=SideStatistics)
+
+    def add(self, other: "SplitStatistics") -> None:
+        """Take in the figures of more pairs."""
+        self.pairs += other.pairs
+        self.source.add(other.source)
+        self.target.add(other.target)
+
+    def to_json(self) -> dict[str, object]:
+        """As the data card keeps them."""
+        return {"pairs": self.pairs, "source": self.source.to_json(), "target": self.target.to_json()}
+
+
+def histogram_labels() -> list[str]:
+    """Names of the bins, such as `6–10` tokens."""
+    starts = [0, *(edge + 1 for edge in LENGTH_EDGES)]
+    return [f"{start}–{end}" for start, end in zip(starts, LENGTH_EDGES, strict=False)] + [f"{starts[-1]}+"]
+
+
+# Token ids for a page of cleaned text, and the filters that need them.
 
 
 class Encoded(NamedTuple):

@@ -7,14 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from nmt_cli.corpus import Inspector, Spec, read_pairs
+from nmt_cli.corpus.cleaning import Normalization
 from nmt_cli.corpus.duplicates import Fingerprints, fingerprints, pair_fingerprints
-from nmt_cli.corpus.normalization import Normalization
+from nmt_cli.data.directory import SplitWriter
+from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import CorpusError
-from nmt_cli.preprocess.encoding import Encoder
+from nmt_cli.preprocess.encoding import Encoder, SplitStatistics
 from nmt_cli.preprocess.spool import Page
-from nmt_cli.preprocess.statistics import SplitStatistics
-from nmt_cli.store import SplitWriter
-from nmt_cli.text_files import text_names
 from nmt_cli.vocabulary import Vocabularies
 
 _PAGE = 8192

@@ -16,22 +16,19 @@ import numpy as np
 
 from nmt_cli.config.vocabulary import DEFAULT_SIZE
 from nmt_cli.corpus import CorpusWarning, Inspector, Spec, compare_sets, parse_spec
-from nmt_cli.corpus.cleaning import Cleaner
+from nmt_cli.corpus.cleaning import Cleaner, Normalization, read_replacements, write_replacements
 from nmt_cli.corpus.duplicates import Fingerprints
-from nmt_cli.corpus.normalization import Normalization, read_replacements, write_replacements
+from nmt_cli.corpus.parallel import ordered_map
+from nmt_cli.data.directory import CorpusRows, DataDirectory, SplitWriter
+from nmt_cli.data.text_files import check_language
 from nmt_cli.errors import CorpusError, UsageError
-from nmt_cli.output import new_directory, new_file
-from nmt_cli.parallel import ordered_map
+from nmt_cli.files.atomic import new_directory, new_file
 from nmt_cli.preprocess.card import DataCard, write_card
-from nmt_cli.preprocess.encoding import Encoder
+from nmt_cli.preprocess.drop_log import Tally
+from nmt_cli.preprocess.encoding import Encoder, SplitStatistics
 from nmt_cli.preprocess.heldout import HeldOutSet, read_heldout
-from nmt_cli.preprocess.request import Progress, Reporter, Request
-from nmt_cli.preprocess.settings import for_one_side, with_vocabulary
-from nmt_cli.preprocess.statistics import SplitStatistics
-from nmt_cli.preprocess.tally import Tally
+from nmt_cli.preprocess.request import Progress, Reporter, Request, for_one_side, with_vocabulary
 from nmt_cli.preprocess.training_text import TrainingText
-from nmt_cli.store import CorpusRows, DataDirectory, SplitWriter
-from nmt_cli.text_files import check_language
 from nmt_cli.vocabulary import Vocabularies
 
 HELD_OUT = ("valid", "test")

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nmt_cli.corpus.cleaning import Dropped
-from nmt_cli.corpus.normalization import Normalization
+from nmt_cli.corpus.cleaning import Dropped, Normalization
 
 _SCHEMA = pa.schema(
     [("corpus", pa.uint16()), ("line", pa.int64()), ("source", pa.string()), ("target", pa.string())]

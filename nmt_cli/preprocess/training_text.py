@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from nmt_cli.config import DataConfig
 from nmt_cli.corpus import Inspector, Spec, read_pairs
 from nmt_cli.corpus.cleaning import Cleaner, Dropped
-from nmt_cli.corpus.duplicates import FingerprintFile, Fingerprints, repeated_rows
-from nmt_cli.corpus.holdout import choose, rows_sharing
+from nmt_cli.corpus.duplicates import FingerprintFile, Fingerprints, choose, repeated_rows, rows_sharing
+from nmt_cli.preprocess.drop_log import Tally
 from nmt_cli.preprocess.heldout import HeldOutSet
 from nmt_cli.preprocess.spool import Page, Spool
-from nmt_cli.preprocess.tally import Tally
 
 # What became of a row; the names are the reasons of the data card.
 _ALIVE, _IN_HELDOUT, _DUPLICATE, _SHARES_HELDOUT, _HELD_OUT = range(5)

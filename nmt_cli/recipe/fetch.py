@@ -11,11 +11,11 @@ from itertools import islice
 from pathlib import Path
 
 from nmt_cli.corpus import parse_spec, read_pairs
+from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import CorpusError
-from nmt_cli.output import new_file
+from nmt_cli.files.atomic import new_file
 from nmt_cli.recipe.definition import Recipe
 from nmt_cli.recipe.sources import SETS, Corpora, file_name, is_hub, is_web, wanted
-from nmt_cli.text_files import text_names
 
 SMOKE_PAIRS = {"train": 400, "valid": 40, "test": 60}
 _TIMEOUT = 10.0  # seconds without an answer

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nmt_cli.config import resolve
+from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import UsageError
-from nmt_cli.output import MANIFEST
+from nmt_cli.files.atomic import MANIFEST
 from nmt_cli.recipe.catalog import Found
 from nmt_cli.recipe.definition import assignments
 from nmt_cli.recipe.fetch import fetched
 from nmt_cli.recipe.progress import StepLog
 from nmt_cli.recipe.sources import SETS, Corpora, local_sizes
-from nmt_cli.text_files import text_names
 
 # A model that learns nothing of use within a minute: enough to see that every step works.
 SMOKE = (

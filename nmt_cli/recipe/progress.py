@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from nmt_cli.errors import StoreError
-from nmt_cli.output import new_file
+from nmt_cli.files.atomic import new_file
 
 NAME = "recipe.json"
 

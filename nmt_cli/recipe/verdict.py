@@ -47,7 +47,7 @@ def judge(expected: Expected, run: Path) -> Verdict:
 
 def _evaluation(expected: Expected, run: Path) -> tuple[Record, Record]:
     """The last evaluation that was made as expected, or else the last one, and its score."""
-    from nmt_cli.run.scores_log import ScoresLog  # torch takes seconds to import
+    from nmt_cli.run.logs import ScoresLog  # torch takes seconds to import
 
     found = [
         (record, score)

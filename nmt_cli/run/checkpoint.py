@@ -20,8 +20,8 @@ from typing import Any
 from torch import Tensor
 
 from nmt_cli.errors import StoreError
-from nmt_cli.output import cannot_write
-from nmt_cli.run.durable import FileFacts, read_tensors, remove_partial, write_json, write_tensors
+from nmt_cli.files.atomic import cannot_write
+from nmt_cli.files.durable import FileFacts, read_tensors, remove_partial, write_json, write_tensors
 
 FORMAT = 1
 STATE, WEIGHTS = "state", "checkpoints"

@@ -33,21 +33,21 @@ from typing import TYPE_CHECKING, Self
 
 import torch
 
-from nmt_cli import manifest
 from nmt_cli.config import Config, Resolved, load_resolved
-from nmt_cli.corpus.normalization import Normalization, read_replacements
+from nmt_cli.corpus.cleaning import Normalization, read_replacements
+from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import StoreError, UsageError
+from nmt_cli.files import manifest
+from nmt_cli.files.atomic import MANIFEST, cannot_write, new_directory
+from nmt_cli.files.durable import FileFacts, read_tensors, synchronize_folder, write_bytes
 from nmt_cli.model import Seq2Seq, build_model
-from nmt_cli.output import MANIFEST, cannot_write, new_directory
 from nmt_cli.run import lock
-from nmt_cli.run.durable import FileFacts, read_tensors, synchronize_folder, write_bytes
 from nmt_cli.run.lock import Lock
 from nmt_cli.run.weights import load_weights
-from nmt_cli.text_files import text_names
 from nmt_cli.vocabulary import Vocabularies
 
 if TYPE_CHECKING:  # a finished model needs no training data
-    from nmt_cli.store import DataDirectory
+    from nmt_cli.data.directory import DataDirectory
 
 KIND = "run"
 MODEL = "model.safetensors"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from nmt_cli.errors import UsageError
-from nmt_cli.output import cannot_write
+from nmt_cli.files.atomic import cannot_write
 
 NAME = "lock"
 

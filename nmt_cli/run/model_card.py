@@ -8,9 +8,9 @@ from typing import Any
 
 from nmt_cli import __version__
 from nmt_cli.config import SYSTEMS
+from nmt_cli.files.durable import write_text
 from nmt_cli.run.directory import RunDirectory
-from nmt_cli.run.durable import write_text
-from nmt_cli.run.scores_log import ScoresLog
+from nmt_cli.run.logs import ScoresLog
 
 NAME = "README.md"
 _TEST_SCORES = "## Scores on test sets"

@@ -14,8 +14,7 @@ beam          the loop for all else, and `search`
 """
 
 from nmt_cli.search.beam import search
-from nmt_cli.search.hypotheses import Hypothesis
 from nmt_cli.search.scorer import Ensemble, ModelScorer, Scorer
-from nmt_cli.search.tree import Considered, SearchTree
+from nmt_cli.search.trace import Considered, Hypothesis, SearchTree
 
 __all__ = ["Considered", "Ensemble", "Hypothesis", "ModelScorer", "Scorer", "SearchTree", "search"]

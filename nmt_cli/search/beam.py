@@ -18,16 +18,15 @@ from nmt_cli.config.search import SearchConfig
 from nmt_cli.errors import ConfigError, NmtError
 from nmt_cli.model.protocol import MemoryT, State, StateT
 from nmt_cli.search.candidates import Candidates, Split, best_candidates, force, split
+from nmt_cli.search.compaction import is_time_to_look, staying
 from nmt_cli.search.constraints import Constraints, build_constraints
 from nmt_cli.search.greedy import GreedyTrace, greedy
-from nmt_cli.search.hypotheses import Hypothesis, Trace, TraceStep
-from nmt_cli.search.leaving import is_time_to_look, staying
 from nmt_cli.search.penalties import LengthNormalization, coverage_penalty, source_mask
 from nmt_cli.search.sampling import draw_candidates, sentence_seeds, uniforms
 from nmt_cli.search.scorer import Scorer
 from nmt_cli.search.stopping import Standing, Stopping, build_stopping
-from nmt_cli.search.tree import SearchTree
-from nmt_cli.tokens import BOS
+from nmt_cli.search.trace import Hypothesis, SearchTree, Trace, TraceStep
+from nmt_cli.vocabulary.token_ids import BOS
 
 
 @dataclass(frozen=True, eq=False)

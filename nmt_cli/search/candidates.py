@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from nmt_cli.tokens import EOS
+from nmt_cli.vocabulary.token_ids import EOS
 
 _SMALLEST, _LARGEST = 64, 160  # tokens of a chunk, of which only the maximum is looked at first
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.tokens import EOS
+from nmt_cli.vocabulary.token_ids import EOS
 
 _FREE = -1  # in place of a token: the sentence may say what it likes
 

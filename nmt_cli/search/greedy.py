@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from nmt_cli.model.protocol import MemoryT, StateT
+from nmt_cli.search.compaction import is_time_to_look, staying
 from nmt_cli.search.constraints import Constraints
-from nmt_cli.search.hypotheses import Hypothesis
-from nmt_cli.search.leaving import is_time_to_look, staying
 from nmt_cli.search.penalties import LengthNormalization
 from nmt_cli.search.scorer import Scorer
-from nmt_cli.tokens import BOS, EOS
+from nmt_cli.search.trace import Hypothesis
+from nmt_cli.vocabulary.token_ids import BOS, EOS
 
 
 class Picked(NamedTuple):

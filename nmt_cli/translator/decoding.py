@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from nmt_cli.search import Hypothesis, SearchTree
-from nmt_cli.tokens import EOS, UNK
-from nmt_cli.translator.parts import Part
+from nmt_cli.translator.segmentation import Part
 from nmt_cli.translator.translation import Details, Translation, with_links
 from nmt_cli.vocabulary import Vocabularies
+from nmt_cli.vocabulary.token_ids import EOS, UNK
 
 _BREAKS = str.maketrans("\n\r", "  ")
 

@@ -9,8 +9,7 @@ from functools import cached_property
 from torch import Tensor
 
 from nmt_cli.search import Considered
-from nmt_cli.translator.alignment import Links, links_of
-from nmt_cli.translator.words import Groups, group_pieces, word_attention, words_of
+from nmt_cli.translator.words import Groups, Links, group_pieces, links_of, word_attention, words_of
 
 
 @dataclass(frozen=True)

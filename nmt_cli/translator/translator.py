@@ -11,23 +11,22 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from nmt_cli.batch import pad_source
 from nmt_cli.config import SearchConfig
-from nmt_cli.corpus.normalization import Normalization
-from nmt_cli.device import choose_device
+from nmt_cli.corpus.cleaning import Normalization
+from nmt_cli.data.batch import pad_source
+from nmt_cli.data.batch_plan import cut_in_order
+from nmt_cli.data.ragged import Ragged
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.model import Seq2Seq
-from nmt_cli.plan import cut_in_order
-from nmt_cli.ragged import Ragged
+from nmt_cli.model.device import choose_device
+from nmt_cli.model.fast.step_layout import arrange
 from nmt_cli.search import Ensemble, ModelScorer, Scorer, SearchTree, search
 from nmt_cli.search.constraints import length_limits
-from nmt_cli.translator.arranging import arrange
+from nmt_cli.translator.batch_padding import fill, widen
 from nmt_cli.translator.decoding import Decoding
-from nmt_cli.translator.filling import fill, widen
-from nmt_cli.translator.forced import MAX_TOKENS, ForcedDecoding
-from nmt_cli.translator.joining import join
+from nmt_cli.translator.forced_decoding import MAX_TOKENS, ForcedDecoding
 from nmt_cli.translator.loading import load_models
-from nmt_cli.translator.parts import Part, check_prefixes, make_lines, readable
+from nmt_cli.translator.segmentation import Part, check_prefixes, join, make_lines, readable
 from nmt_cli.translator.translation import Details, Translation, blank
 from nmt_cli.vocabulary import Vocabularies
 

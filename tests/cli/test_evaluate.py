@@ -61,7 +61,9 @@ def test_the_table_has_scores_intervals_p_values_and_signatures(nmt: Run) -> Non
 def test_nothing_is_cut_at_80_columns(nmt: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from rich.console import Console
 
-    monkeypatch.setattr("nmt_cli.cli.evaluation_output.results", lambda: Console(width=80, highlight=False))
+    monkeypatch.setattr(
+        "nmt_cli.cli.display.evaluation_output.results", lambda: Console(width=80, highlight=False)
+    )
     long = "a-system-with-a-very-long-name-that-nobody-can-read-at-once"
     Path("hyp.bad.de").rename(f"hyp.{long}.de")
     outcome = nmt(

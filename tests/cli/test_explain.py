@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.conftest import make_data, train
+from tests.training.conftest import make_data, train
 
 from .conftest import Run
 

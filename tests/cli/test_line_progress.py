@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from nmt_cli.cli.line_notes import LineNotes
-from nmt_cli.cli.line_progress import LineProgress
+from nmt_cli.cli.display.line_progress import LineProgress
+from nmt_cli.cli.display.line_warnings import LineNotes
 
 
 class Terminal(io.StringIO):

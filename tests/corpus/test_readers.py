@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nmt_cli.corpus import Block, parse_spec, read_pairs
-from nmt_cli.corpus.lines import MAX_LINE_BYTES
 from nmt_cli.errors import CorpusError
+from nmt_cli.files.lines import MAX_LINE_BYTES
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,

@@ -19,9 +19,9 @@ from nmt_cli.metrics import bleu
 from nmt_cli.preprocess import Request as PreprocessRequest
 from nmt_cli.preprocess import preprocess
 from nmt_cli.run import RunDirectory
+from nmt_cli.run.logs import ScoresLog
 from nmt_cli.run.model_card import model_card
-from nmt_cli.run.scores_log import ScoresLog
-from nmt_cli.trainer import Machine, start
+from nmt_cli.training import Machine, start
 from nmt_cli.translator import Translator
 
 WORDS = [consonant + vowel for consonant in "bdf" for vowel in "aeiou"]

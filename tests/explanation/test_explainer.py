@@ -6,15 +6,15 @@ import math
 import pytest
 import torch
 
-from nmt_cli.batch import collate
 from nmt_cli.config import PRESETS, ModelConfig, VocabularyConfig
+from nmt_cli.data.batch import collate
 from nmt_cli.errors import UsageError
 from nmt_cli.explanation import Explanation, explanations_json
 from nmt_cli.explanation.explainer import LONGEST
-from nmt_cli.explanation.notes import attention_note
-from nmt_cli.tokens import UNK
+from nmt_cli.explanation.explanation import attention_note
 from nmt_cli.translator import Translator
 from nmt_cli.vocabulary import Vocabulary
+from nmt_cli.vocabulary.token_ids import UNK
 
 from .conftest import MakeExplainer
 

@@ -6,9 +6,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+from nmt_cli.drawing.attention import CELL, color_of, is_right_to_left, shortened, width_in_ems
 from nmt_cli.explanation import attention_svg
-from nmt_cli.explanation.labels import is_right_to_left, shortened, width_in_ems
-from nmt_cli.explanation.svg import CELL, color_of
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 WORDS = ["Ein", "Hund", "<eos>"]

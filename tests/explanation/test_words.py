@@ -5,8 +5,8 @@ import pytest
 from nmt_cli.config import VocabularyConfig
 from nmt_cli.explanation import Word
 from nmt_cli.explanation.words import word_attention, words_of
-from nmt_cli.tokens import EOS
 from nmt_cli.vocabulary import Vocabulary
+from nmt_cli.vocabulary.token_ids import EOS
 
 
 def words(vocabulary: Vocabulary, text: str) -> list[str]:

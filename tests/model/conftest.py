@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 import torch
 
-from nmt_cli.batch import Batch
-from nmt_cli.config.language_models import LANGUAGE_MODELS
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.config.presets import PRESETS
+from nmt_cli.config.presets import LANGUAGE_MODELS, PRESETS
+from nmt_cli.data.batch import Batch
 from nmt_cli.model import Seq2Seq, build_model
 
 VOCABULARY = 11

@@ -8,12 +8,21 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from nmt_cli.batch import Batch
 from nmt_cli.config.model import ModelConfig
+from nmt_cli.data.batch import Batch
 from nmt_cli.model import Seq2Seq
-from nmt_cli.model.attention import NOTHING, Attention, Focus, build_attention, masked_softmax, pick
-from nmt_cli.model.extra_losses import coverage_loss
-from nmt_cli.model.heads import HeadedReader, HeadedScore, fused_attention
+from nmt_cli.model.attention import (
+    NOTHING,
+    Attention,
+    Focus,
+    HeadedReader,
+    HeadedScore,
+    build_attention,
+    fused_attention,
+    masked_softmax,
+    pick,
+)
+from nmt_cli.model.loss import coverage_loss
 from nmt_cli.model.scores import Covering, ScaledDot, Sizes
 
 Build = Callable[..., Seq2Seq]

@@ -10,13 +10,13 @@ from torch import Tensor
 from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from nmt_cli.batch import Batch
 from nmt_cli.config.model import ModelConfig
+from nmt_cli.data.batch import Batch
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.cells import CELLS
-from nmt_cli.model.kernels.additive import additive_score
-from nmt_cli.model.kernels.loop import Inputs, Plan
-from nmt_cli.model.kernels.unroll import unroll
+from nmt_cli.model.fast.additive import additive_score
+from nmt_cli.model.fast.loop import Inputs, Plan
+from nmt_cli.model.fast.unroll import unroll
 from nmt_cli.model.scores import SCORES
 from nmt_cli.model.sequential_decoder import SequentialDecoder, Unrolled
 
@@ -276,7 +276,7 @@ def test_an_additive_score_in_blocks_equals_the_whole(held: int, monkeypatch: py
     )
     whole = additive_score(*inputs)
     expected = torch.autograd.grad(whole.square().sum(), inputs)
-    monkeypatch.setattr("nmt_cli.model.kernels.additive._ON_CPU", held)
+    monkeypatch.setattr("nmt_cli.model.fast.additive._ON_CPU", held)
     blocks = additive_score(*inputs)
     assert type(blocks.grad_fn).__name__ == "_AdditiveScoreBackward"
     assert_close(blocks, whole)
@@ -287,7 +287,7 @@ def test_an_additive_score_in_blocks_equals_the_whole(held: int, monkeypatch: py
 def test_an_additive_score_in_blocks_works_in_half_precision(
     dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nmt_cli.model.kernels.additive._ON_CPU", 30)
+    monkeypatch.setattr("nmt_cli.model.fast.additive._ON_CPU", 30)
     torch.manual_seed(1)
     exact = tuple(torch.randn(shape).requires_grad_() for shape in ((2, 7, 5), (2, 3, 5), (5,)))
     expected = torch.autograd.grad(additive_score(*exact).sum(), exact)

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from nmt_cli.batch import Batch, collate
 from nmt_cli.config import LANGUAGE_MODELS, PRESETS, SYSTEMS, ModelConfig, resolve
+from nmt_cli.data.batch import Batch, collate
 from nmt_cli.errors import ConfigError
 from nmt_cli.model import OwnWords, Seq2Seq, build_model
 from nmt_cli.preprocess.memory import count_parameters

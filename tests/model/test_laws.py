@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from nmt_cli.batch import Batch
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.config.presets import PRESETS
+from nmt_cli.data.batch import Batch
 from nmt_cli.model import Seq2Seq
 
 Build = Callable[..., Seq2Seq]

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import torch
 
-from nmt_cli.batch import Batch
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.config.presets import PRESETS
+from nmt_cli.data.batch import Batch
 from nmt_cli.model import OwnWords, Seq2Seq, build_model
 from nmt_cli.model.transformer import TransformerDecoder
 

@@ -9,8 +9,8 @@ from torch.nn.functional import cross_entropy, linear
 from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from nmt_cli.batch import Batch
 from nmt_cli.config.model import ModelConfig
+from nmt_cli.data.batch import Batch
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.loss import chunked_cross_entropy
 

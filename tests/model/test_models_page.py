@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from nmt_cli.batch import Batch
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.config.presets import PRESETS
+from nmt_cli.data.batch import Batch
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.scores import SCORES
 

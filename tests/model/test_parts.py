@@ -9,8 +9,8 @@ from safetensors.torch import load_model, save_model
 from torch import nn
 from torch.testing import assert_close
 
-from nmt_cli.batch import Batch
 from nmt_cli.config.model import ModelConfig
+from nmt_cli.data.batch import Batch
 from nmt_cli.errors import ConfigError
 from nmt_cli.model import Seq2Seq, build_model
 from nmt_cli.model.attention import masked_softmax

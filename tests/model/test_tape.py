@@ -9,12 +9,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.testing import assert_close
 from torch.utils.flop_counter import FlopCounterMode
 
-from nmt_cli.batch import Batch
 from nmt_cli.config.model import ModelConfig
+from nmt_cli.data.batch import Batch
 from nmt_cli.model import Seq2Seq
+from nmt_cli.model.lstmn import TapeLayer
 from nmt_cli.model.recurrent import RecurrentLayer
 from nmt_cli.model.self_attention import self_attention
-from nmt_cli.model.tape import TapeLayer
 
 Build = Callable[..., Seq2Seq]
 Pad = Callable[..., Batch]

@@ -7,16 +7,15 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from nmt_cli.batch import Batch
 from nmt_cli.config import PRESETS, TrainConfig, resolve
 from nmt_cli.config.model import ModelConfig
+from nmt_cli.data.batch import Batch
 from nmt_cli.errors import ConfigError
 from nmt_cli.model import OwnWords, Seq2Seq
 from nmt_cli.model import seq2seq as seq2seq_module
-from nmt_cli.model.loss import chunked_cross_entropy
+from nmt_cli.model.loss import chunked_cross_entropy, draw_subset
 from nmt_cli.model.scheduled_sampling import mix_inputs
-from nmt_cli.model.subset import draw_subset
-from nmt_cli.trainer.sampling_schedule import own_word_probability
+from nmt_cli.training.schedule import own_word_probability
 
 Build = Callable[..., Seq2Seq]
 Pad = Callable[..., Batch]

@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmt_cli.corpus import duplicates
-from nmt_cli.corpus.duplicates import FingerprintFile, fingerprints, pair_fingerprints, repeated_rows
-from nmt_cli.corpus.holdout import choose, rows_sharing
+from nmt_cli.corpus.duplicates import (
+    FingerprintFile,
+    choose,
+    fingerprints,
+    pair_fingerprints,
+    repeated_rows,
+    rows_sharing,
+)
 
 Pair = tuple[str, str]
 WORDS = st.sampled_from("abcde")
@@ -57,7 +63,7 @@ def test_no_sentence_stands_in_two_sets(
 ) -> None:
     file = file_of(pairs, tmp_path_factory.mktemp("rows"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("nmt_cli.corpus.holdout.LARGEST_SHARE", 0.3)
+        patch.setattr("nmt_cli.corpus.duplicates.LARGEST_SHARE", 0.3)
         held = choose(file, np.ones(len(pairs), dtype=bool), valid=3, test=2, seed=seed)
     sharing = {int(row) for rows in rows_sharing(file, held.sentences) for row in rows}
     sets = [set(held.valid.tolist()), set(held.test.tolist()), set(range(len(pairs))) - sharing]

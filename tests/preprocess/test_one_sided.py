@@ -9,9 +9,9 @@ import pytest
 
 from nmt_cli.config import resolve
 from nmt_cli.corpus import CorpusWarning
+from nmt_cli.data.directory import DataDirectory, Split
 from nmt_cli.errors import UsageError
 from nmt_cli.preprocess import DataCard, Report, Request, preprocess
-from nmt_cli.store import DataDirectory, Split
 
 SENTENCE = "sentence {} of many, which goes on and on for quite a while and has no end that one could see"
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from nmt_cli import parallel
 from nmt_cli.config import FILTERS, PRESETS, ModelConfig, resolve
+from nmt_cli.corpus import parallel
+from nmt_cli.data.directory import DataDirectory, Split
 from nmt_cli.errors import CorpusError, UsageError, VocabularyError
 from nmt_cli.model import build_model
 from nmt_cli.preprocess import Request, preprocess
 from nmt_cli.preprocess.memory import count_parameters
-from nmt_cli.store import DataDirectory, Split
 from nmt_cli.vocabulary import Vocabularies
 
 from .conftest import Pair, Runner, numbered, write_pairs

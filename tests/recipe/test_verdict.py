@@ -7,7 +7,7 @@ import pytest
 
 from nmt_cli.errors import StoreError
 from nmt_cli.recipe import Expected, judge
-from nmt_cli.run.scores_log import ScoresLog
+from nmt_cli.run.logs import ScoresLog
 
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp"
 FULL = "nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"

@@ -12,7 +12,7 @@ from nmt_cli.config.search import SearchConfig
 from nmt_cli.errors import ConfigError, NmtError
 from nmt_cli.model import Seq2Seq, build_model
 from nmt_cli.search import Ensemble, Hypothesis, ModelScorer, search
-from nmt_cli.tokens import BOS, EOS, PAD
+from nmt_cli.vocabulary.token_ids import BOS, EOS, PAD
 
 VOCABULARY = 150  # more than one chunk of candidates
 BANNED = (PAD, 1, BOS)

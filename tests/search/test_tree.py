@@ -4,7 +4,7 @@ import pytest
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.search import SearchTree
-from nmt_cli.tokens import EOS
+from nmt_cli.vocabulary.token_ids import EOS
 from tests.search.toy import Toy
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.model.protocol import Memory, State
 from nmt_cli.search import Hypothesis, SearchTree, search
-from nmt_cli.tokens import EOS
+from nmt_cli.vocabulary.token_ids import EOS
 
 HISTORIES = 211  # prime: histories share a row only by chance
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import torch
 
-from nmt_cli import manifest
 from nmt_cli.config import Config, Resolved, resolve
+from nmt_cli.files import manifest
+from nmt_cli.files.durable import tensor_bytes
 from nmt_cli.model import build_model
-from nmt_cli.run.durable import tensor_bytes
 from nmt_cli.run.weights import weights_of
-from nmt_cli.tokens import EOS
 from nmt_cli.vocabulary import Vocabularies
+from nmt_cli.vocabulary.token_ids import EOS
 
 WORDS = [consonant + vowel for consonant in "bdfgklmnprst" for vowel in "aeiou"]
 LINES = [" ".join(WORDS[(7 * i + j * j) % len(WORDS)] for j in range(1 + i % 9)) + "." for i in range(200)]

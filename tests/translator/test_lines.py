@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmt_cli.errors import CorpusError
-from nmt_cli.translator import lines
-from nmt_cli.translator.lines import TextInput, split_lines
+from nmt_cli.files import text_input as lines
+from nmt_cli.files.text_input import TextInput, split_lines
 
 
 @given(st.lists(st.binary(max_size=9)))

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from nmt_cli import Details, Translator
 from nmt_cli.errors import ConfigError, UsageError
-from nmt_cli.tokens import EOS
 from nmt_cli.translator import Translation
-from nmt_cli.translator.stream import score_stream, translate_stream
+from nmt_cli.translator.streaming import score_stream, translate_stream
+from nmt_cli.vocabulary.token_ids import EOS
 
 from .runs import LINES, make_run
 
@@ -283,7 +283,7 @@ def test_int8_says_what_it_quantized_and_changes_little(run: Path, translator: T
 
 
 def test_an_8_bit_layer_is_near_and_does_not_depend_on_neighbours() -> None:
-    from nmt_cli.translator.quantization import Int8Linear, quantize
+    from nmt_cli.model.fast.int8 import Int8Linear, quantize
 
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(128, 256), torch.nn.Tanh(), torch.nn.Linear(256, 512))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from nmt_cli.evaluation.report.charts import (
+from nmt_cli.drawing.charts import (
     Series,
     Whisker,
     category_chart,
@@ -14,7 +14,7 @@ from nmt_cli.evaluation.report.charts import (
     legend,
     whisker_chart,
 )
-from nmt_cli.evaluation.report.example_cards import Pictures, system_examples
+from nmt_cli.evaluation.report.examples import Pictures, system_examples
 from nmt_cli.evaluation.report.style import COLORS, REST, STYLE
 from nmt_cli.evaluation.result import Evaluation, FaultLines, MetricScore, SystemResult
 

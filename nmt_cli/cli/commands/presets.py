@@ -1,0 +1,85 @@
+"""`nmt presets`: the published systems that can be trained by name."""
+
+from typing import Annotated
+
+import typer
+
+from nmt_cli.cli.display.console import results
+from nmt_cli.cli.options.shared import complete_preset
+from nmt_cli.errors import UsageError
+
+_VOCABULARY = 8000
+
+
+def presets(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="Show this one whole.", autocompletion=complete_preset),
+    ] = None,
+) -> None:
+    """List the published systems, or show one: its equations, paper, settings and number of parameters."""
+    from nmt_cli.config import SYSTEMS
+
+    if name is None:
+        _list()
+    elif name in SYSTEMS:
+        _show(name)
+    else:
+        import difflib
+
+        near = difflib.get_close_matches(name, SYSTEMS, n=1, cutoff=0.0)[0]
+        raise UsageError(f"there is no preset {name} (nearest: {near})", hint="`nmt presets` lists them all")
+
+
+def _list() -> None:
+    from rich.table import Table
+
+    from nmt_cli.config import SYSTEMS
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for name, preset in SYSTEMS.items():
+        table.add_row(name, preset.title)
+    results().print(table)
+
+
+def _show(name: str) -> None:
+    from rich.text import Text
+
+    from nmt_cli.config import SYSTEMS, resolve
+    from nmt_cli.config.reference import toml_value
+
+    preset = SYSTEMS[name]
+    resolved = resolve(None, [f"model.preset={name}"])
+    console = results()
+    console.print(Text(name, style="bold"), Text(preset.title, style="italic"), sep="  ")
+    console.print(Text(preset.paper))
+    console.print()
+    console.print(Text(preset.equations), soft_wrap=True)
+    console.print()
+    for title, style, own in (("set by the preset", "", True), ("as by default", "dim", False)):
+        console.print(Text(f"# {title}", style="dim"))
+        for key, value in resolved.config.model:
+            if key != "preset" and (key in preset.settings) is own:
+                console.print(Text(f"model.{key} = {toml_value(value)}", style=style))
+        for key, value in preset.others.items() if own else ():
+            console.print(Text(f"{key} = {toml_value(value)}"))
+    console.print()
+    count = _count_parameters(name)
+    console.print(
+        Text(f"{count:,} parameters with a joint vocabulary of {_VOCABULARY} pieces"), soft_wrap=True
+    )
+
+
+def _count_parameters(name: str) -> int:
+    """Counted on the real model, built without memory."""
+    import torch
+
+    from nmt_cli.config import resolve
+    from nmt_cli.model import build_model
+
+    config = resolve(None, [f"model.preset={name}"]).config.model
+    with torch.device("meta"):
+        model = build_model(config, _VOCABULARY, _VOCABULARY, shared=True, generator=torch.Generator("cpu"))
+    return sum(parameter.numel() for parameter in model.parameters())

@@ -1,0 +1,190 @@
+"""What a person sees of training: two live lines on a terminal, plain lines in a pipe or a log file."""
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from rich.console import Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.text import Text
+
+from nmt_cli.cli.display.console import Verbosity, messages
+
+if TYPE_CHECKING:
+    from nmt_cli.training import EndReport, Report, StartReport, StepReport, ValidationReport
+
+EVERY = 10.0  # seconds between two plain lines
+
+
+class TrainingDisplay:
+    """Shows the reports of a trainer, one after the other."""
+
+    def __init__(self, level: Verbosity, *, metric: str, time_limit: float | None) -> None:
+        """`metric` is the setting train.metric."""
+        self._level, self._metric, self._time_limit = level, metric, time_limit
+        self._console = messages()
+        self._began = self._said = time.monotonic()
+        self._first = self._last_update = 0
+        self._best: float | None = None
+        self._step: StepReport | None = None
+        self._live: Live | None = None
+        self._task: TaskID | None = None
+        self._bar = Progress(
+            TextColumn("epoch {task.fields[epoch]}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[count]}"),
+            TextColumn("{task.fields[left]}", style="cyan"),
+            console=self._console,
+            expand=True,
+        )
+        self._figures = Text("", overflow="ellipsis", no_wrap=True)
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty() and self._level > Verbosity.QUIET:
+            # redirect_stdout would send results to standard error.
+            self._live = Live(
+                Group(self._bar, self._figures),
+                console=self._console,
+                refresh_per_second=4,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.stop()
+
+    def show(self, report: "Report") -> None:
+        """Show one report."""
+        from nmt_cli.training import (
+            EndReport,
+            StartReport,
+            StepReport,
+            UpdateReport,
+            ValidationReport,
+            WarningReport,
+        )
+
+        if isinstance(report, UpdateReport):
+            self._show_update(report.update, report.epoch)
+        elif isinstance(report, WarningReport):
+            self._warn(report.message, report.hint)
+        elif self._level == Verbosity.QUIET:
+            return
+        elif isinstance(report, StartReport):
+            self._show_start(report)
+        elif isinstance(report, StepReport):
+            self._show_step(report)
+        elif isinstance(report, ValidationReport):
+            self._show_validation(report)
+        elif isinstance(report, EndReport):
+            self._show_end(report)
+        elif self._level == Verbosity.VERBOSE:
+            self._console.print(f"saved the checkpoint of update {report.update:,} in {report.seconds:.1f} s")
+
+    def notice(self, message: str) -> None:
+        """A message between reports."""
+        if self._level > Verbosity.QUIET:
+            self._console.print(message)
+
+    def _warn(self, message: str, hint: str) -> None:
+        # On the console of the live lines, which another one would tear apart.
+        self._console.print(Text.assemble(("warning: ", "bold yellow"), message))
+        self._console.print(Text.assemble(("hint: ", "bold"), hint))
+
+    def _show_start(self, report: "StartReport") -> None:
+        processes = f", {report.processes} processes" if report.processes > 1 else ""
+        self._console.print(
+            f"{report.run}: {report.parameters:,} parameters, {report.updates_per_epoch:,} updates an epoch, "
+            f"{report.device}, {report.precision}{processes}"
+        )
+        if report.update:
+            self._console.print(f"goes on after update {report.update:,} in epoch {report.epoch}")
+        for change in report.changes:
+            self._console.print(f"changed: {change}")
+        if not report.validates:
+            self._warn(
+                "there is no validation set, so the last model is the one to use",
+                "make the data with --valid",
+            )
+        self._began = self._said = time.monotonic()
+        self._first, self._last_update = report.update, report.last_update or 0
+        if self._live:
+            self._task = self._bar.add_task(
+                "", total=report.last_update, epoch=report.epoch, count="", left=""
+            )
+            self._show_update(report.update, report.epoch)
+
+    def _show_update(self, update: int, epoch: int) -> None:
+        if self._task is not None:
+            total = f"/{self._last_update:,}" if self._last_update else ""
+            self._bar.update(
+                self._task, completed=update, epoch=epoch, count=f"{update:,}{total}", left=self._left(update)
+            )
+
+    def _left(self, update: int) -> str:
+        """Time to the end, as far as anybody knows."""
+        elapsed = time.monotonic() - self._began
+        done = update - self._first
+        guesses = [elapsed / done * (self._last_update - update)] if self._last_update and done else []
+        guesses += [self._time_limit - elapsed] if self._time_limit is not None else []
+        return f"{duration(max(0.0, min(guesses)))} left" if guesses else duration(elapsed)
+
+    def _show_step(self, report: "StepReport") -> None:
+        self._step = report
+        skipped = f"  {report.skipped} skipped" if report.skipped else ""
+        best = f"  best {self._name()} {abs(self._best):.2f}" if self._best is not None else ""
+        figures = (
+            f"loss {report.loss:.3f}  ppl {report.perplexity:.4g}  {report.tokens_per_second:,.0f} tok/s  "
+            f"lr {report.learning_rate:.1e}  norm {report.gradient_norm:.2f}{best}{skipped}"
+        )
+        if self._live:
+            self._figures.plain = figures
+        elif time.monotonic() - self._said >= EVERY:
+            self._said = time.monotonic()
+            left = self._left(report.update)
+            self._console.print(f"update {report.update:,}  epoch {report.epoch}  {figures}  {left}")
+
+    def _show_validation(self, report: "ValidationReport") -> None:
+        self._best = report.best_score
+        what = f"mean of {len(report.averaged)} best" if report.averaged else f"update {report.update:,}"
+        line = Text.assemble(
+            (f"{what} epoch {report.epoch}: ", "bold"), f"loss {report.loss:.3f} ppl {report.perplexity:.4g} "
+        )
+        if report.bleu is not None and report.chrf is not None:
+            line.append(f"BLEU {report.bleu.value:.2f} ", "bold" if self._metric == "bleu" else "")
+            line.append(f"chrF {report.chrf.value:.1f} ")
+        line.append(f"({report.seconds:.1f} s)")
+        if report.best:
+            line.append(" best", "bold green")
+        self._console.print(line)
+        if self._level == Verbosity.VERBOSE:
+            for sample in report.samples:
+                self._console.print(Text(f"  source       {sample.source}"))
+                self._console.print(Text(f"  reference    {sample.reference}"))
+                self._console.print(Text(f"  translation  {sample.translation}"))
+
+    def _show_end(self, report: "EndReport") -> None:
+        if not report.interrupted:
+            self._console.print(
+                f"ended after update {report.update:,}, epoch {report.epoch}, {duration(report.seconds)}: "
+                f"{report.reason}"
+            )
+
+    def _name(self) -> str:
+        return {"bleu": "BLEU", "chrf": "chrF", "perplexity": "ppl"}[self._metric]
+
+
+def duration(seconds: float) -> str:
+    """As a person says it: 42 s, 3 min, 1 h 05 min."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"

@@ -1,0 +1,290 @@
+"""Warnings for what usually goes wrong with a parallel corpus, from one look at each block."""
+
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from nmt_cli.corpus.checks.alignment import AlignmentCheck, Stretch
+from nmt_cli.corpus.checks.characters import ODDITIES, find_odd_lines
+from nmt_cli.corpus.checks.language import SideProfile, foreign_language, foreign_script, swapped
+from nmt_cli.corpus.checks.tokenization import TokenizedCheck
+from nmt_cli.corpus.rows import (
+    BYTE_ORDER_MARK,
+    CARRIAGE_RETURN,
+    INNER_NEWLINE,
+    MALFORMED,
+    UNDECODABLE,
+    Block,
+)
+
+_SAMPLE = 128  # lines of a block that are looked at closely
+_FIRST_SAMPLE = 1024  # and of the first block
+_SAMPLE_CHARACTERS = 300
+_KEPT_PAIRS = 8192  # by which sets are compared
+_MERGE_LINES = 256  # misaligned stretches this close are one
+_SHOWN_STRETCHES = 3
+_SAME_SHARE = 0.5  # of pairs that two sets share, or that have twice the same text, to be worth a warning
+_MIN_PAIRS = 20
+_SIMILAR_GAP = 0.2
+
+
+@dataclass(frozen=True)
+class CorpusWarning:
+    """Something that is probably not as its owner thinks, and what to do about it."""
+
+    name: str
+    message: str
+    hint: str
+
+
+class _Side:
+    """What is remembered of one side."""
+
+    def __init__(self, name: str, language: str) -> None:
+        self.name = name
+        self.profile = SideProfile(language)
+        self.tokenized = TokenizedCheck()
+        self.odd_lines: Counter[str] = Counter()
+        self.odd_first: dict[str, int] = {}
+
+    def observe(self, first: int, lines: list[str], sample: slice) -> None:
+        for name, rows in find_odd_lines(lines).items():
+            self.odd_lines[name] += len(rows)
+            self.odd_first.setdefault(name, first + rows[0])
+        sampled = [line[:_SAMPLE_CHARACTERS] for line in lines[sample]]
+        self.profile.observe(sampled)
+        self.tokenized.observe(sampled)
+
+
+class Inspector:
+    """Watches one corpus go by. Remembers counts and samples of bounded size, never the text."""
+
+    def __init__(self, label: str, *, source_lang: str, target_lang: str) -> None:
+        self.label = label
+        self.pairs = 0
+        self.source = _Side("source", source_lang)
+        self.target = _Side("target", target_lang)
+        self.first_pairs: set[int] = set()
+        self._alignment = AlignmentCheck()
+        self._stretches: list[Stretch] | None = None
+        self._removed: Counter[str] = Counter()
+        self._damage: Counter[str] = Counter()
+        self._damage_first: dict[str, int] = {}
+        self._sampled = self._same = 0
+
+    def observe(self, block: Block) -> None:
+        """Take the next block of the corpus."""
+        rows = len(block.source)
+        sample = slice(None, None, max(1, rows // (_SAMPLE if self.pairs else _FIRST_SAMPLE)))
+        self.source.observe(block.first, block.source, sample)
+        self.target.observe(block.first, block.target, sample)
+        self._alignment.observe(block.first, block.source, block.target)
+        self._removed.update(block.removed)
+        for row, kind in block.damage.items():
+            self._damage[kind] += 1
+            self._damage_first.setdefault(kind, block.first + row)
+        sampled = list(zip(block.source[sample], block.target[sample], strict=True))
+        self._sampled += len(sampled)
+        self._same += sum(source == target != "" for source, target in sampled)
+        room = max(0, _KEPT_PAIRS - self.pairs)
+        for source, target in zip(block.source[:room], block.target[:room], strict=True):
+            self.first_pairs.add(_pair_hash(source, target))
+        self.pairs += rows
+
+    def warnings(self) -> list[CorpusWarning]:
+        """What looks wrong, the gravest first. Ends the observation."""
+        found = [*self._alignment_warnings(), *self._language_warnings(), *self._damage_warnings()]
+        for side in (self.source, self.target):
+            found += self._tokenized_warnings(side)
+        found += self._removed_warnings()
+        for side in (self.source, self.target):
+            found += self._character_warnings(side)
+        return found
+
+    def _alignment_warnings(self) -> Iterator[CorpusWarning]:
+        if self._stretches is None:
+            self._stretches = _merged(self._alignment.stretches()[0])
+        stretches = sorted(self._stretches, key=lambda stretch: -stretch.evidence)[:_SHOWN_STRETCHES]
+        for stretch in stretches:
+            where = f"lines {stretch.first} to {stretch.last} look misaligned"
+            partner = ""
+            if stretch.offset:
+                direction = "after" if stretch.offset > 0 else "before"
+                count = abs(stretch.offset)
+                lines = f"{count} line{'s'[: count != 1]}"
+                partner = f"; the partner of a source line seems to be {lines} {direction} its place"
+            yield CorpusWarning(
+                "misaligned",
+                f"{self.label}: {where}: lengths of source and target are unrelated there{partner}",
+                hint="compare both sides around the first of these lines; repair or remove the stretch",
+            )
+        more = len(self._stretches) - len(stretches)
+        if more > 0:
+            yield CorpusWarning(
+                "misaligned",
+                f"{self.label}: {more} more {'stretches look' if more > 1 else 'stretch looks'} misaligned",
+                hint="check how the two sides were paired",
+            )
+
+    def _language_warnings(self) -> Iterator[CorpusWarning]:
+        source, target = self.source.profile, self.target.profile
+        if self._sampled >= _MIN_PAIRS and self._same > _SAME_SHARE * self._sampled:
+            yield CorpusWarning(
+                "identical-sides",
+                f"{self.label}: both sides are the same in {self._same} of {self._sampled} sampled pairs",
+                hint="check that the two sides are two languages",
+            )
+            return
+        if swapped(source, target):
+            yield CorpusWarning(
+                "swapped",
+                f"{self.label}: source and target look swapped: "
+                f"the source looks like {target.language}, the target like {source.language}",
+                hint="swap the files or columns, or --source-lang and --target-lang",
+            )
+            return
+        for side, other in ((self.source, self.target), (self.target, self.source)):
+            script, language = foreign_script(side.profile), foreign_language(side.profile, other.profile)
+            if script:
+                same = f", as the {other.name}" if script == other.profile.main_script() else ""
+                looks = f"is written in {script} script{same}"
+            elif language:
+                same = f", as the {other.name}" if language == other.profile.likely_language() else ""
+                looks = f"looks like {language}{same}"
+            else:
+                continue
+            yield CorpusWarning(
+                "wrong-language",
+                f"{self.label}: the {side.name} should be {side.profile.language} but {looks}",
+                hint="check the files and the language codes",
+            )
+
+    def _damage_warnings(self) -> Iterator[CorpusWarning]:
+        meanings = {
+            UNDECODABLE: (
+                "line has bytes or escapes that stand for no character",
+                "lines have bytes or escapes that stand for no character",
+                "convert the text to UTF-8; data.undecodable drops such pairs from train",
+            ),
+            MALFORMED: (
+                "row is no pair",
+                "rows are no pairs",
+                "each row needs both columns or fields; such rows are dropped from train",
+            ),
+        }
+        for kind, (one, many, hint) in meanings.items():
+            if count := self._damage[kind]:
+                first = self._damage_first[kind]
+                where = f"{many}, the first is {first}" if count > 1 else f"{one}, line {first}"
+                yield CorpusWarning(kind, f"{self.label}: {count} {where}", hint=hint)
+
+    def _tokenized_warnings(self, side: _Side) -> Iterator[CorpusWarning]:
+        for trace, hits, lines in side.tokenized.found():
+            yield CorpusWarning(
+                trace.name,
+                f"{self.label}: the {side.name} looks processed already: "
+                f"{hits} of {lines} sampled lines {trace.meaning}",
+                hint="use raw text: nmt learns its own subwords, and scores on processed text do not compare",
+            )
+
+    def _removed_warnings(self) -> Iterator[CorpusWarning]:
+        meanings = {
+            BYTE_ORDER_MARK: (
+                "byte-order mark was",
+                "byte-order marks were",
+                "removed from the start of a file",
+            ),
+            CARRIAGE_RETURN: ("line", "lines", "ended with CR LF; the CR was removed"),
+            INNER_NEWLINE: ("text", "texts", "had line breaks inside, which became spaces"),
+        }
+        for kind, (one, many, meaning) in meanings.items():
+            if count := self._removed[kind]:
+                yield CorpusWarning(
+                    kind.replace(" ", "-"),
+                    f"{self.label}: {count} {many if count > 1 else one} {meaning}",
+                    hint="nothing is to be done",
+                )
+
+    def _character_warnings(self, side: _Side) -> Iterator[CorpusWarning]:
+        for oddity in ODDITIES:
+            count = side.odd_lines[oddity.name]
+            if oddity.name == "replacement" and self._damage[UNDECODABLE]:
+                continue  # the reader put them there, and that has its own warning
+            if count:
+                first = side.odd_first[oddity.name]
+                lines = f"{count} lines have" if count > 1 else "1 line has"
+                yield CorpusWarning(
+                    oddity.name,
+                    f"{self.label}: in the {side.name}, {lines} {oddity.meaning}, first line {first}",
+                    hint=oddity.hint,
+                )
+
+
+def compare_sets(inspectors: Mapping[str, Sequence[Inspector]]) -> list[CorpusWarning]:
+    """What looks wrong between the sets, given the inspectors of `train`, `valid` and `test` by name."""
+    held_out = {name: group for name, group in inspectors.items() if name != "train" and group}
+    found: list[CorpusWarning] = []
+    for (name, group), (other_name, other_group) in combinations(held_out.items(), 2):
+        found += _overlap_warnings(name, group, other_name, other_group)
+    train = list(inspectors.get("train", ()))
+    for name, group in inspectors.items():
+        for inspector in group:
+            yardsticks = [other for other in train if other is not inspector]
+            if yardsticks and not swapped(inspector.source.profile, inspector.target.profile):
+                found += _swapped_warnings(name, inspector, max(yardsticks, key=lambda other: other.pairs))
+    return found
+
+
+def _overlap_warnings(
+    name: str, group: Sequence[Inspector], other_name: str, other_group: Sequence[Inspector]
+) -> Iterator[CorpusWarning]:
+    pairs, other_pairs = (
+        set[int]().union(*(each.first_pairs for each in side)) for side in (group, other_group)
+    )
+    shared = len(pairs & other_pairs)
+    smaller = min(len(pairs), len(other_pairs))
+    if pairs == other_pairs and sum(each.pairs for each in group) == sum(each.pairs for each in other_group):
+        message = f"{name} and {other_name} are identical"
+    elif smaller >= _MIN_PAIRS and shared > _SAME_SHARE * smaller:
+        message = f"{name} and {other_name} share {shared} pairs of {smaller}"
+    else:
+        return
+    yield CorpusWarning(
+        "valid-is-test",
+        message,
+        hint="choose other pairs for one of them, or leave one out and nmt holds out pairs from train",
+    )
+
+
+def _swapped_warnings(name: str, inspector: Inspector, train: Inspector) -> Iterator[CorpusWarning]:
+    source, target = inspector.source.profile, inspector.target.profile
+    straight = source.similarity(train.source.profile) + target.similarity(train.target.profile)
+    crossed = source.similarity(train.target.profile) + target.similarity(train.source.profile)
+    if inspector.pairs >= _MIN_PAIRS and crossed > straight + _SIMILAR_GAP:
+        yield CorpusWarning(
+            "swapped-set",
+            f"{inspector.label} ({name}): source and target look swapped, compared with {train.label}",
+            hint="swap the files or columns of one of them",
+        )
+
+
+def _merged(stretches: Sequence[Stretch]) -> list[Stretch]:
+    """One stretch for those that follow each other closely."""
+    merged: list[Stretch] = []
+    for stretch in stretches:
+        last = merged[-1] if merged else None
+        if last and stretch.first - last.last <= _MERGE_LINES and stretch.offset == last.offset:
+            merged[-1] = Stretch(last.first, stretch.last, last.evidence + stretch.evidence, last.offset)
+        else:
+            merged.append(stretch)
+    return merged
+
+
+def _pair_hash(source: str, target: str) -> int:
+    """The same in every process, unlike `hash`."""
+    return (
+        zlib.crc32(target.encode(errors="replace"), zlib.adler32(source.encode(errors="replace")))
+        | len(source) << 32
+    )

@@ -1,0 +1,240 @@
+"""The pairs of a split in one Arrow file: token ids and raw text, read without loading them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nmt_cli.data.ragged import Ragged, gather, narrowest, offsets_of
+from nmt_cli.errors import StoreError
+from nmt_cli.files.atomic import cannot_write
+
+Side = Literal["source", "target"]
+
+# Every record batch but the last has this many rows, however the rows arrived: same rows, same bytes.
+_GROUP = 16384
+_AGAIN = "`nmt preprocess` writes a new data directory"
+
+
+class SplitWriter:
+    """Write the pairs of a split one block after the other; memory holds one group of rows."""
+
+    def __init__(self, path: Path, source_vocabulary_size: int, target_vocabulary_size: int) -> None:
+        """Ids are written in the narrowest type for the size of their vocabulary."""
+        self._path = path
+        self._types = {
+            "source": narrowest(source_vocabulary_size),
+            "target": narrowest(target_vocabulary_size),
+        }
+        self._schema = pa.schema(
+            [(side, pa.large_list(pa.from_numpy_dtype(dtype))) for side, dtype in self._types.items()]
+            + [(f"{side}_text", pa.large_string()) for side in self._types]
+        )
+        self._pending: list[tuple[Sequence[str], Sequence[str], Ragged, Ragged]] = []
+        self._pending_rows = 0
+        self.rows = 0
+        with writing(path):
+            self._stream = path.open("wb")
+            self._writer = pa.ipc.new_stream(self._stream, self._schema)
+
+    def write(
+        self, source_texts: Sequence[str], target_texts: Sequence[str], source_ids: Ragged, target_ids: Ragged
+    ) -> None:
+        """Append pairs: text as it is, and its ids without <eos>."""
+        rows = len(source_texts)
+        assert rows == len(target_texts) == len(source_ids) == len(target_ids)
+        self._pending.append((source_texts, target_texts, source_ids, target_ids))
+        self._pending_rows += rows
+        self.rows += rows
+        if self._pending_rows >= _GROUP:
+            self._flush(self._pending_rows - self._pending_rows % _GROUP)
+
+    def close(self) -> None:
+        """Write what is left and make it durable."""
+        try:
+            if self._pending_rows:
+                self._flush(self._pending_rows)
+            with writing(self._path):
+                self._writer.close()
+                self._stream.flush()
+                os.fsync(self._stream.fileno())
+        finally:
+            self._abandon()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._abandon()
+
+    def _abandon(self) -> None:
+        with suppress(OSError):  # closing writes what is buffered; a full disk was reported before
+            self._stream.close()
+
+    def _flush(self, rows: int) -> None:
+        """Write the first `rows` pending rows in groups and keep the rest."""
+        texts = [
+            [text for block in self._pending for text in block[0]],
+            [text for block in self._pending for text in block[1]],
+        ]
+        ids = [
+            _concatenate([block[2] for block in self._pending], self._types["source"]),
+            _concatenate([block[3] for block in self._pending], self._types["target"]),
+        ]
+        with writing(self._path):
+            for start in range(0, rows, _GROUP):
+                stop = min(start + _GROUP, rows)
+                columns = [_list_array(side, start, stop) for side in ids]
+                columns += [pa.array(side[start:stop], pa.large_string()) for side in texts]
+                self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+        self._pending_rows -= rows
+        left = [
+            Ragged(side.values[side.offsets[rows] :], side.offsets[rows:] - side.offsets[rows])
+            for side in ids
+        ]
+        self._pending = [(texts[0][rows:], texts[1][rows:], left[0], left[1])]
+
+
+class Split:
+    """The pairs of a split, memory-mapped: only the pages that are looked at are read."""
+
+    def __init__(self, columns: dict[str, _Column], rows: int) -> None:
+        self._columns = columns
+        self._rows = rows
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Map a file that `SplitWriter` wrote."""
+        try:
+            buffer = pa.memory_map(os.fsencode(path)).read_buffer()
+        except (OSError, pa.ArrowInvalid) as error:
+            raise StoreError(f"cannot read {path}: {error}", hint=_AGAIN) from error
+        try:
+            groups = list(pa.ipc.open_stream(buffer))
+        except (OSError, pa.ArrowInvalid) as error:
+            raise StoreError(f"{path} is damaged or no Arrow stream: {error}", hint=_AGAIN) from error
+        wanted = ["source", "target", "source_text", "target_text"]
+        if groups and (
+            groups[0].schema.names != wanted or any(group.num_rows != _GROUP for group in groups[:-1])
+        ):
+            raise StoreError(f"{path} was not written by nmt", hint=_AGAIN)
+        columns = {name: _Column(buffer, [group.column(name) for group in groups]) for name in wanted}
+        return cls(columns, sum(group.num_rows for group in groups))
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @cached_property
+    def source_lengths(self) -> NDArray[Any]:
+        """Tokens of each source without <eos>, in the narrowest type."""
+        return self._columns["source"].lengths(self._rows)
+
+    @cached_property
+    def target_lengths(self) -> NDArray[Any]:
+        """Tokens of each target without <eos>, in the narrowest type."""
+        return self._columns["target"].lengths(self._rows)
+
+    def gather(self, rows: NDArray[Any], side: Side) -> Ragged:
+        """Ids of the given rows, without <eos>."""
+        return self._columns[side].gather(self._checked(rows))
+
+    def texts(self, rows: NDArray[Any], side: Side) -> list[str]:
+        """Raw text of the given rows."""
+        ragged = self._columns[f"{side}_text"].gather(self._checked(rows))
+        data, offsets = ragged.values.tobytes(), ragged.offsets.tolist()
+        return [data[a:b].decode() for a, b in pairwise(offsets)]
+
+    def _checked(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+        rows = np.asarray(rows, np.int64)
+        if len(rows) and not (rows.min() >= 0 and rows.max() < self._rows):
+            raise IndexError(f"rows {rows.min()} … {rows.max()} of {self._rows}")
+        return rows
+
+
+class _Column:
+    """A column of lists or of text, as flat views of the whole file.
+
+    Arrow's offsets begin anew in each group. Buffers lie at multiples of 8 bytes, so the file as one array of
+    int64 contains all offsets, and as one array of the value type all values; a group adds where its begin.
+    """
+
+    def __init__(self, buffer: Any, groups: Sequence[Any]) -> None:
+        is_list = bool(groups) and pa.types.is_large_list(groups[0].type)
+        dtype = np.dtype(groups[0].type.value_type.to_pandas_dtype() if is_list else np.uint8)
+        self._offsets = _view(buffer, np.dtype(np.int64))
+        self._values = _view(buffer, dtype)
+        # Lists: [validity, offsets, values' validity, values]; text: [validity, offsets, bytes].
+        places = [
+            [_place(part, buffer) for part in (group.buffers()[1], group.buffers()[-1])] for group in groups
+        ]
+        self._offset_bases = np.array([offsets // 8 for offsets, _ in places], np.int64)
+        self._value_bases = np.array([values // dtype.itemsize for _, values in places], np.int64)
+
+    def gather(self, rows: NDArray[np.int64]) -> Ragged:
+        group, within = np.divmod(rows, _GROUP)
+        at = self._offset_bases[group] + within
+        starts = self._offsets[at]
+        lengths = self._offsets[at + 1] - starts
+        return gather(self._values, starts + self._value_bases[group], lengths)
+
+    def lengths(self, rows: int) -> NDArray[Any]:
+        lengths = np.empty(rows, np.uint32)
+        for start, base in zip(range(0, rows, _GROUP), self._offset_bases.tolist(), strict=True):
+            stop = min(start + _GROUP, rows)
+            np.subtract(
+                self._offsets[base + 1 : base + 1 + stop - start],
+                self._offsets[base : base + stop - start],
+                out=lengths[start:stop],
+                casting="unsafe",
+            )
+        return lengths.astype(narrowest(int(lengths.max(initial=0)) + 1))
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the disk refuses into an error for the user."""
+    try:
+        yield
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def _concatenate(blocks: Sequence[Ragged], dtype: np.dtype[Any]) -> Ragged:
+    lengths = np.concatenate([block.lengths for block in blocks])
+    values = np.concatenate([block.values.astype(dtype, copy=False) for block in blocks])
+    return Ragged(values, offsets_of(lengths))
+
+
+def _list_array(ids: Ragged, start: int, stop: int) -> Any:
+    first, last = ids.offsets[start], ids.offsets[stop]
+    offsets = ids.offsets[start : stop + 1] - first
+    return pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(ids.values[first:last]))
+
+
+def _view(buffer: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    return np.frombuffer(buffer, dtype, buffer.size // dtype.itemsize)
+
+
+def _place(part: Any, buffer: Any) -> int:
+    """Where a buffer of a group begins in the file; one without content may be nowhere."""
+    if part is None or part.size == 0:
+        return 0
+    place = int(part.address - buffer.address)
+    assert 0 <= place < buffer.size
+    assert place % 8 == 0
+    return place

@@ -1,0 +1,1 @@
+"""SVG charts and attention maps, shared by curves, reports and explanations."""

@@ -1,0 +1,144 @@
+"""The derivative of `loop`: the same steps backwards, and after them one product for each weight."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from nmt_cli.model.fast.loop import Inputs, Loop
+
+_tanh_backward = torch.ops.aten.tanh_backward.grad_input
+_softmax_backward = torch.ops.aten._softmax_backward_data.out
+
+
+class Outside(NamedTuple):
+    """The gradients of what the loop has handed out, each (T, B, …); None if nobody used it."""
+
+    states: Tensor | None
+    contexts: Tensor | None
+    alpha: Tensor | None
+    feeds: Tensor | None
+
+
+class BackwardLoop:
+    """d_… has the shape of what it is the gradient of."""
+
+    def __init__(self, loop: Loop, outside: Outside) -> None:
+        self.loop, self.outside = loop, outside
+        saved, empty = loop.saved, torch.empty_like
+        self.d_gates = [empty(gates) for gates in saved.gates]
+        self.d_products = [empty(product) for product in saved.products]
+        self.d_energies = empty(saved.alpha)  # (T, B, S)
+        self.d_contexts = empty(saved.contexts)
+        # For each layer what is known so far of dh, and of dc, of the state that the loop has come to.
+        self.d_state = [tuple(torch.zeros_like(part[0]) for part in parts) for parts in saved.states]
+        new = loop.inputs.values.new_empty
+        self.d_alpha = new(loop.saved.alpha.shape[1:])  # (B, S)
+        self.d_query = new(loop.query(0).shape)  # (B, A)
+        if not loop.plan.query_before:
+            self.d_products[-1][0, :, loop.GH :] = 0  # state 0 asks nothing
+            self.d_products[-1][-1, :, : loop.GH] = 0  # state T leads nowhere
+
+    def run(self) -> Inputs:
+        """All steps, from the last to the first → the gradients of the inputs."""
+        before = self.loop.plan.query_before
+        d_s, d_products, W_s = self.d_state[-1][0], self.d_products[-1], self.loop.inputs.W_s
+        for t in range(self.loop.T, 0, -1):
+            if not before:
+                self.read_out(t)
+                self.attend(t, t)
+            if t < len(d_products):
+                d_s.addmm_(d_products[t], W_s)  # ds_t += W_sᵀ dp_t
+            if self.outside.states is not None:
+                d_s.add_(self.outside.states[t - 1])
+            self.update(t)
+            if before:
+                torch.mm(self.d_gates[0][t - 1], self.loop.inputs.W_feed, out=self.d_contexts[t - 1])
+                self.attend(t - 1, t)
+        d_s.addmm_(d_products[0], W_s)
+        return self.gradients()
+
+    def read_out(self, t: int) -> None:
+        """dh̃_t = W_feedᵀ dx_{t+1};  dr = (1 - h̃_t²) ∘ dh̃_t;  dc_t = W_cᵀ dr"""
+        loop, d_feeds = self.loop, self.outside.feeds
+        assert loop.saved.feeds is not None
+        assert loop.inputs.W_c is not None
+        feed = loop.saved.feeds[t]  # (B, F)
+        d_feed = torch.zeros_like(feed) if d_feeds is None else d_feeds[t - 1]
+        if t < loop.T:
+            d_feed = torch.addmm(d_feed, self.d_gates[0][t], loop.inputs.W_feed)
+        d_r = self.d_products[-1][t][:, loop.GH + loop.A :]  # (B, F)
+        _tanh_backward(d_feed, feed, grad_input=d_r)
+        torch.mm(d_r, loop.inputs.W_c, out=self.d_contexts[t - 1])
+
+    def attend(self, state: int, t: int) -> None:
+        """dα_s = dc_t · h_s;  de = α ∘ (dα - Σ_s α_s dα_s);  dq by the score"""
+        loop, outside = self.loop, self.outside
+        d_context, d_energy = self.d_contexts[t - 1], self.d_energies[t - 1]  # (B, H), (B, S)
+        if outside.contexts is not None:
+            d_context.add_(outside.contexts[t - 1])
+        torch.bmm(loop.inputs.values, d_context[..., None], out=self.d_alpha[..., None])
+        if outside.alpha is not None:
+            self.d_alpha.add_(outside.alpha[t - 1])
+        alpha = loop.saved.alpha[t - 1]  # zero on padding, and so is de
+        _softmax_backward(self.d_alpha, alpha, -1, alpha.dtype, grad_input=d_energy)
+        loop.score.backward(loop.query(state), d_energy, self.d_query)
+        if loop.A:
+            self.d_products[-1][state][:, loop.GH : loop.GH + loop.A] = self.d_query
+        else:
+            self.d_state[-1][0].add_(self.d_query)
+
+    def update(self, t: int) -> None:
+        """dx, du of all layers, from the top to the first;  dh_{t-1} += W_hhᵀ du;  ds_t below += mask ∘ W_ihᵀ dx"""
+        loop, inputs, saved = self.loop, self.loop.inputs, self.loop.saved
+        for layer in range(loop.top, -1, -1):
+            x, dx = saved.gates[layer][t - 1], self.d_gates[layer][t - 1]  # (B, G·H)
+            u, du = (p[layer][t - 1][:, : loop.GH] for p in (saved.products, self.d_products))  # (B, G·H)
+            before, after = loop.state(layer, t - 1), loop.state(layer, t)
+            loop.plan.in_place.retreat(x, u, before, after, self.d_state[layer], dx, du)
+            if layer < loop.top:  # that of the top layer is in W_s
+                self.d_state[layer][0].addmm_(du, inputs.recurrent[2 * layer])
+            if layer > 0:
+                below = loop.dropped(dx @ inputs.upwards[2 * layer - 2], layer, t)  # (B, H)
+                self.d_state[layer - 1][0].add_(below)
+
+    def gradients(self) -> Inputs:
+        """One product for each weight, over all steps and sentences."""
+        loop, inputs, saved, T = self.loop, self.loop.inputs, self.loop.saved, self.loop.T
+        before, GH, A = loop.plan.query_before, loop.GH, loop.A
+        queries = saved.products[-1][..., GH : GH + A] if A else saved.states[-1][0]  # (T or T + 1, B, A)
+        d_keys, d_v = loop.score.collected(queries[:T] if before else queries[1:], self.d_energies)
+        fed = saved.contexts if saved.feeds is None else saved.feeds[:T]  # (T, B, H or F)
+        top, d_top = saved.states[-1][0], self.d_products[-1]
+        recurrent: list[Tensor] = []
+        upwards: list[Tensor] = []
+        for layer in range(loop.top):
+            below, above = saved.states[layer][0], self.d_gates[layer + 1]
+            recurrent += [outer(self.d_products[layer], below[:T]), summed(self.d_products[layer])]
+            x = below[1:] * loop.masks[layer] if loop.masks else below[1:]  # (T, B, H)
+            upwards += [outer(above, x), summed(above)]
+        return Inputs(
+            x=self.d_gates[0].transpose(0, 1),  # (B, T, G·H)
+            W_feed=outer(self.d_gates[0], fed),
+            keys=d_keys,
+            values=torch.bmm(saved.alpha.permute(1, 2, 0), self.d_contexts.transpose(0, 1)),  # Σ_t α_ts dc_t
+            mask=None,
+            v=d_v,
+            W_s=outer(d_top, top[: len(d_top)]),
+            b_s=summed(d_top),
+            W_c=None if before else outer(d_top[1:, :, GH + A :], saved.contexts),
+            initial=tuple(part for parts in self.d_state for part in parts),
+            recurrent=tuple(recurrent),
+            upwards=tuple(upwards),
+            masks=(None,) * len(inputs.masks),
+        )
+
+
+def outer(d_y: Tensor, x: Tensor) -> Tensor:
+    """dW of y = W x: Σ dy xᵀ over all steps and sentences, (T, B, Y) and (T, B, X) → (Y, X)."""
+    return d_y.flatten(0, 1).t() @ x.flatten(0, 1)
+
+
+def summed(d_y: Tensor) -> Tensor:
+    """db of y = W x + b: (T, B, Y) → (Y,)."""
+    return d_y.sum(dim=(0, 1))

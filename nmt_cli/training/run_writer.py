@@ -1,0 +1,105 @@
+"""All that training writes: checkpoints, the model to use, metrics, curves, samples and the model card.
+
+Only the leading process writes; the others go through the same motions without effect.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from nmt_cli.drawing.curves import draw_curves
+from nmt_cli.files.durable import write_text
+from nmt_cli.run.checkpoint import Checkpoint, Checkpoints
+from nmt_cli.run.directory import MODEL, RunDirectory
+from nmt_cli.run.logs import MetricsLog
+from nmt_cli.run.model_card import model_card
+from nmt_cli.training.learner import Learner
+from nmt_cli.training.progress import Progress
+from nmt_cli.training.reports import StepReport, ValidationReport
+
+
+class Records:
+    """The files of one run."""
+
+    def __init__(self, run: RunDirectory, *, parameters: int, writes: bool) -> None:
+        self._run, self._parameters, self._writes = run, parameters, writes
+        self.folder: Path = run.path
+        self._checkpoints = Checkpoints(run.path)
+        self._log = MetricsLog(run.path)
+
+    def step(self, report: StepReport) -> None:
+        """A line of metrics."""
+        if self._writes:
+            self._log.append({"kind": "step", **asdict(report)})
+
+    def validation(self, report: ValidationReport) -> None:
+        """A line of metrics, the samples with their attention, and new curves."""
+        if not self._writes:
+            return
+        self._log.append(_validation_record(report))
+        if report.samples:
+            samples = {"update": report.update, "samples": [asdict(sample) for sample in report.samples]}
+            # Not indented, which would give every number of the attention a line.
+            write_text(self.folder / "samples.json", json.dumps(samples, ensure_ascii=False) + "\n")
+        write_text(self.folder / "curves.svg", draw_curves(self._log.read()))
+
+    def checkpoint(self, progress: Progress, learner: Learner) -> None:
+        """Make the current moment the one that resume goes on from."""
+        if not self._writes:
+            return
+        self._log.synchronize()
+        best = {update for update, _ in progress.best}
+        self._checkpoints.commit(snapshot(progress, learner), keep=best.__contains__)
+
+    def weights(self, update: int) -> dict[str, Tensor]:
+        """The weights to use of a kept update."""
+        return self._checkpoints.load_weights(update)
+
+    def publish(self, model: bytes) -> None:
+        """Make this the model to use, and say so in the model card."""
+        if self._writes:
+            self._run.publish(MODEL, model)
+            self._write_card()
+
+    def end(self) -> None:
+        """The last curves."""
+        if self._writes:
+            write_text(self.folder / "curves.svg", draw_curves(self._log.read()))
+            self._write_card()
+
+    def _write_card(self) -> None:
+        records = [record for record in self._log.read() if record["kind"] == "validation"]
+        best = max(
+            records, key=lambda record: (record["score"], -record["loss"]), default=None
+        )  # the first of equal ones
+        write_text(self.folder / "README.md", model_card(self._run, parameters=self._parameters, best=best))
+
+
+def snapshot(progress: Progress, learner: Learner) -> Checkpoint:
+    """The current moment as a checkpoint."""
+    return Checkpoint(progress.update, progress.to_json(), learner.state(), learner.weights())
+
+
+def _validation_record(report: ValidationReport) -> dict[str, Any]:
+    scores = {"bleu": report.bleu, "chrf": report.chrf}
+    found = {name: score for name, score in scores.items() if score is not None}
+    return {
+        "kind": "validation",
+        "update": report.update,
+        "epoch": report.epoch,
+        "loss": report.loss,
+        "perplexity": report.perplexity,
+        **{name: score.value for name, score in found.items()},
+        "score": report.score,
+        "best": report.best,
+        **{f"{name}_signature": score.signature for name, score in found.items()},
+        "samples": [sample.translation for sample in report.samples],
+        "seconds": report.seconds,
+        **({"final": True} if report.final else {}),
+        **({"averaged": list(report.averaged)} if report.averaged else {}),
+    }

@@ -1,0 +1,146 @@
+"""Which settings a run has: those of its data, those it begins with, those that may change on resume."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from nmt_cli.config import LANGUAGE_MODELS, SYSTEMS, Config, Resolved, corpus_defaults, setting_names
+from nmt_cli.data.directory import DataDirectory
+from nmt_cli.errors import ConfigError
+
+DEFAULT = "default"
+# A run that is resumed with another of these would be another run.
+_FIXED = ("train.seed", "train.optimizer", "train.ema_decay", "train.metric")
+_FIXED_SECTIONS = ("data.", "vocabulary.", "model.")
+# With another of these an epoch has other batches.
+_BATCHES = ("train.batch_tokens", "train.batch_sentences", "train.pool_batches")
+# Changes nothing but speed and memory.
+_HARMLESS = ("model.loss_chunk_tokens",)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a resumed run does differently."""
+
+    resolved: Resolved
+    listed: tuple[str, ...]  # "train.max_epochs = 40 → 60"
+    other_batches: bool  # the current epoch has to begin again
+
+
+def with_data_settings(settings: Resolved, data: DataDirectory) -> Resolved:
+    """The settings of a run on `data`, which has decided the sections `data` and `vocabulary`.
+
+    Other settings that nobody has chosen get the defaults of a corpus of this size.
+    """
+    names = [name for name in setting_names() if name.startswith(("data.", "vocabulary."))]
+    _check_sides(settings, data)
+    inherited = _inherit(settings, data.resolved, names, "data directory", f"{data.path} was made with")
+    pairs = len(data.train)
+    scaled = {name: value for name, value in corpus_defaults(pairs).items() if not _explicit(inherited, name)}
+    return _replace(inherited, scaled, dict.fromkeys(scaled, f"{DEFAULT} for {pairs:,} pairs"))
+
+
+def _check_sides(settings: Resolved, data: DataDirectory) -> None:
+    model = settings.config.model
+    if not data.is_one_sided or model.is_language_model:
+        return
+    if model.preset in LANGUAGE_MODELS:  # it has been given an encoder
+        raise ConfigError(
+            f"model.encoder_layers = {model.encoder_layers} needs a source, and the text in {data.path} has one side",
+            hint="leave out model.encoder_layers and what was set to suit it",
+        )
+    raise ConfigError(
+        f"model.preset = {model.preset} needs a source, and the text in {data.path} has one side",
+        hint=f"name a language model: --preset {' or '.join(LANGUAGE_MODELS)}",
+    )
+
+
+def with_model_settings(settings: Resolved, other: Resolved) -> Resolved:
+    """The settings of a run that begins with the weights of another: its model, unless it is set here.
+
+    What the preset of that model sets in other sections comes with it.
+    """
+    names = [name for name in setting_names() if name.startswith("model.")]
+    names += SYSTEMS[other.config.model.preset].others
+    return _inherit(settings, other, [name for name in names if not _explicit(settings, name)], "--init", "")
+
+
+def changed_settings(before: Resolved, wanted: Resolved | None) -> Changes:
+    """The settings of a resumed run: those it had, and what is explicitly `wanted` instead.
+
+    A preset that is named once more does not undo what the run has changed of it.
+    """
+    names = [
+        name
+        for name in setting_names()
+        if wanted is not None
+        and _explicit(wanted, name)
+        and not wanted.provenance[name].startswith("preset ")
+    ]
+    different = [
+        name for name in names if wanted is not None and _value(wanted, name) != _value(before, name)
+    ]
+    if wanted is None or not different:
+        return Changes(before, (), other_batches=False)
+    shown = {name: f"{name} = {_value(before, name)} → {_value(wanted, name)}" for name in different}
+    fixed = [
+        name
+        for name in different
+        if name not in _HARMLESS and (name in _FIXED or name.startswith(_FIXED_SECTIONS))
+    ]
+    if fixed:
+        raise ConfigError(
+            f"a resumed run cannot change {'; '.join(shown[name] for name in fixed)}",
+            hint="leave that out, or start a new run from this model with --init",
+        )
+    return Changes(
+        _replace(
+            before, {name: _value(wanted, name) for name in different}, dict.fromkeys(different, "resume")
+        ),
+        tuple(shown.values()),
+        other_batches=any(name in _BATCHES for name in different),
+    )
+
+
+def _inherit(
+    settings: Resolved, other: Resolved, names: Iterable[str], origin: str, made_with: str
+) -> Resolved:
+    names = list(names)
+    wrong = [
+        f"{name} = {_value(settings, name)} ({settings.provenance[name]}), "
+        f"but {made_with} {_value(other, name)}"
+        for name in names
+        if _explicit(settings, name) and _value(settings, name) != _value(other, name)
+    ]
+    if wrong:
+        raise ConfigError("; ".join(wrong), hint="leave that out, or make new data with `nmt preprocess`")
+    origins = {name: origin if _explicit(other, name) else DEFAULT for name in names}
+    return _replace(settings, {name: _value(other, name) for name in names}, origins)
+
+
+def _replace(resolved: Resolved, values: Mapping[str, Any], provenance: Mapping[str, str]) -> Resolved:
+    content = resolved.config.model_dump()
+    for name, value in values.items():
+        section, _, key = name.partition(".")
+        content[section][key] = value
+    try:
+        config = Config.model_validate(content)
+    except ValidationError as error:
+        messages = (detail["msg"].removeprefix("Value error, ") for detail in error.errors(include_url=False))
+        raise ConfigError(
+            "; ".join(messages), hint="`nmt config` lists every setting with its type"
+        ) from error
+    return Resolved(config, {**resolved.provenance, **provenance})
+
+
+def _explicit(resolved: Resolved, name: str) -> bool:
+    return not resolved.provenance[name].startswith(DEFAULT)
+
+
+def _value(resolved: Resolved, name: str) -> Any:
+    section, _, key = name.partition(".")
+    return getattr(getattr(resolved.config, section), key)

@@ -1,0 +1,257 @@
+"""A trainer for a new run, or for one that goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from nmt_cli.config import Config, Resolved
+from nmt_cli.data.batches import TrainingBatches
+from nmt_cli.data.directory import DataDirectory
+from nmt_cli.errors import ConfigError, StoreError, UsageError
+from nmt_cli.files.durable import remove_partial, tensor_bytes
+from nmt_cli.model import build_model
+from nmt_cli.model.device import choose_device
+from nmt_cli.run.checkpoint import Checkpoints
+from nmt_cli.run.directory import CONFIG, MODEL, RunDirectory, fingerprint
+from nmt_cli.run.lock import Lock
+from nmt_cli.run.logs import MetricsLog
+from nmt_cli.run.weights import weights_of
+from nmt_cli.training.distributed import Group
+from nmt_cli.training.learner import Learner
+from nmt_cli.training.model_selection import Judge
+from nmt_cli.training.optimization import choose_precision
+from nmt_cli.training.progress import Progress
+from nmt_cli.training.run_writer import Records, snapshot
+from nmt_cli.training.settings import changed_settings, with_data_settings, with_model_settings
+from nmt_cli.training.trainer import Trainer
+from nmt_cli.training.validation import Validator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """On what and how long to train; nothing of it is remembered by the run."""
+
+    device: str = "auto"
+    threads: int | None = None
+    compiled: bool = False
+    time_limit: float | None = None  # seconds
+
+
+@contextmanager
+def start(
+    data: Path,
+    out: Path,
+    settings: Resolved,
+    *,
+    init: Path | None = None,
+    overwrite: bool = False,
+    machine: Machine = Machine(),  # noqa: B008 - frozen
+) -> Iterator[Trainer]:
+    """A trainer for a new run in `out`; `init` is a run whose weights it begins with."""
+    group = Group.join()
+    try:
+        opened = DataDirectory.open(data)
+        other = RunDirectory.open(init) if init is not None else None
+        resolved = with_data_settings(
+            with_model_settings(settings, other.resolved) if other else settings, opened
+        )
+        learner = make_learner(opened, resolved.config, group, machine)
+        if other is not None:
+            warm_start(learner, other, opened)
+        progress = Progress()
+        batches = make_batches(opened, resolved.config, group, learner.device)
+        batches.plan(1)  # refuses an empty training set before anything is written
+        lock: Lock | None = None
+        if group.leads:
+            run, lock = RunDirectory.create(
+                out,
+                data=opened,
+                resolved=resolved,
+                overwrite=overwrite,
+                first_checkpoint=lambda folder: Checkpoints(folder).commit(
+                    snapshot(progress, learner), keep=lambda _: False
+                ),
+            )
+        group.wait()
+        if not group.leads:
+            run = RunDirectory.open(out)
+        trainer = _trainer(run, opened, learner, batches, progress, group, lock, machine, ())
+    except BaseException:
+        group.leave()
+        raise
+    try:
+        yield trainer
+    finally:
+        trainer.close()
+
+
+@contextmanager
+def resume(
+    path: Path,
+    settings: Resolved | None = None,
+    *,
+    data: Path | None = None,
+    machine: Machine = Machine(),  # noqa: B008
+) -> Iterator[Trainer]:
+    """A trainer that goes on where the run in `path` stopped. Settings that are given and differ are changed.
+
+    `data` is needed if the data directory is not where it was.
+    """
+    group = Group.join()
+    lock: Lock | None = None
+    try:
+        run = RunDirectory.open(path)
+        lock = run.lock() if group.leads else None
+        opened = _same_data(run, data)
+        changes = changed_settings(run.resolved, settings)
+        run = RunDirectory(path, run.facts, changes.resolved)
+        learner = make_learner(opened, run.config, group, machine)
+        checkpoint = Checkpoints(path).load()
+        learner.load(checkpoint.weights, checkpoint.state, path)
+        progress = Progress.from_json(checkpoint.progress)
+        if changes.other_batches:
+            progress.index = 0
+        group.wait()  # all have read it before it changes
+        if group.leads:
+            _mend(run, progress, opened)
+        batches = make_batches(opened, run.config, group, learner.device)
+        trainer = _trainer(run, opened, learner, batches, progress, group, lock, machine, changes.listed)
+    except BaseException:
+        if lock is not None:
+            lock.release()
+        group.leave()
+        raise
+    try:
+        yield trainer
+    finally:
+        trainer.close()
+
+
+def make_learner(data: DataDirectory, config: Config, group: Group, machine: Machine) -> Learner:
+    """A model with fresh weights and its optimizer, on the device that was asked for."""
+    if machine.threads is not None:
+        torch.set_num_threads(machine.threads)
+    device = choose_device(machine.device, group.local_rank)
+    precision = choose_precision(config.train, device)
+    if config.train.schedule == "plateau" and data.valid is None:
+        raise ConfigError(
+            f"train.schedule = plateau needs a validation set, and {data.path} has none",
+            hint="choose another train.schedule, or make the data with --valid",
+        )
+    model = build_model(
+        config.model,
+        len(data.vocabularies.source),
+        len(data.vocabularies.target),
+        shared=data.vocabularies.joint,
+        generator=torch.Generator().manual_seed(config.train.seed),
+    )
+    return Learner(
+        model, config.train, device=device, precision=precision, group=group, compiled=machine.compiled
+    )
+
+
+def make_batches(data: DataDirectory, config: Config, group: Group, device: torch.device) -> TrainingBatches:
+    """The training batches of this process."""
+    return TrainingBatches(
+        data.train,
+        config.train,
+        corpora=data.corpora,
+        vocabularies=data.vocabularies,
+        rank=group.rank,
+        world=group.world,
+        pin=device.type == "cuda",
+    )
+
+
+def _trainer(
+    run: RunDirectory,
+    data: DataDirectory,
+    learner: Learner,
+    batches: TrainingBatches,
+    progress: Progress,
+    group: Group,
+    lock: Lock | None,
+    machine: Machine,
+    changes: tuple[str, ...],
+) -> Trainer:
+    parameters = sum(parameter.numel() for parameter in learner.model.parameters())
+    records = Records(run, parameters=parameters, writes=group.leads)
+    judge, stopping = None, _Asked()
+    if data.valid is not None and len(data.valid):
+        validator = Validator(
+            run,
+            data.valid,
+            config=run.config,
+            device=learner.device,
+            precision=learner.precision,
+            group=group,
+            stopping=stopping,
+        )
+        judge = Judge(validator, run.config.train, progress, records)
+    trainer = Trainer(
+        run.config.train,
+        batches=batches,
+        learner=learner,
+        progress=progress,
+        records=records,
+        judge=judge,
+        group=group,
+        lock=lock,
+        time_limit=machine.time_limit,
+        changes=changes,
+    )
+    stopping.function = lambda: trainer.stopping
+    return trainer
+
+
+@dataclass
+class _Asked:
+    """The validator asks the trainer, which is made after it."""
+
+    function: Callable[[], bool] = lambda: False
+
+    def __call__(self) -> bool:
+        return self.function()
+
+
+def warm_start(learner: Learner, other: RunDirectory, data: DataDirectory) -> None:
+    """Begin with the weights of another run, which must have the same vocabularies."""
+    init = other.path
+    for side in ("source", "target"):
+        if getattr(other.vocabularies, side) != getattr(data.vocabularies, side):
+            raise UsageError(
+                f"{init} and {data.path} have different {side} vocabularies, so its weights do not fit",
+                hint=f"make the data with `nmt preprocess --vocabulary {init}`",
+            )
+    learner.load(weights_of(other.load_model()), None, init / MODEL)
+
+
+def _same_data(run: RunDirectory, data: Path | None) -> DataDirectory:
+    path = data or Path(run.facts.data)
+    if data is None and not path.is_dir():
+        raise StoreError(
+            f"the data directory of this run is not at {path} any more",
+            hint=f"say where it is: nmt train DATA_DIR --resume {run.path}",
+        )
+    opened = DataDirectory.open(path)
+    if fingerprint(path) != run.facts.data_sha256:
+        raise StoreError(
+            f"{path} is not the data that {run.path} was trained on, or it has changed since",
+            hint=f"give the same data, or start a new run from this model with --init {run.path}",
+        )
+    return opened
+
+
+def _mend(run: RunDirectory, progress: Progress, data: DataDirectory) -> None:
+    """Make everything else in the directory agree with the checkpoint, however the last process ended."""
+    remove_partial(run.path)
+    Checkpoints(run.path).remove_unused()
+    MetricsLog(run.path).rewind(progress.update)
+    run.publish(CONFIG, run.resolved.to_json().encode())
+    if progress.best_update is not None:
+        run.publish(MODEL, tensor_bytes(Checkpoints(run.path).load_weights(progress.best_update)))

@@ -1,0 +1,200 @@
+"""Subword regularization: random segmentations of text, drawn from a seed alone.
+
+BPE-dropout (Provilkov et al. 2020) and unigram sampling (Kudo 2018). sentencepiece salts its random numbers in each
+process, so its own samples cannot be reproduced: a resumed run would see different ones. Its model, its
+normalization and its best segmentation are used as they are.
+"""
+
+import heapq
+import math
+from bisect import bisect
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import accumulate, chain, repeat
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from nmt_cli.vocabulary.pieces import LONG_WORD, Pieces
+
+
+class Sampler(Protocol):
+    """Splits words at random."""
+
+    def sample(self, texts: list[list[str]], strength: float, seed: int) -> list[list[int]]:
+        """Ids of a random split of each text, which comes in the words of `Pieces.words`."""
+        ...
+
+
+_AT_ONCE = 1024
+
+
+def uniform(seed: int) -> Iterator[float]:
+    """Numbers from 0 to 1, neither of which occurs."""
+    # NumPy promises that the raw bits stay as they are, and nothing of what it makes of them.
+    random = np.random.Philox(np.random.SeedSequence(seed))
+    while True:
+        yield from (((random.random_raw(_AT_ONCE) >> np.uint64(12)) + 0.5) * 2.0**-52).tolist()
+
+
+# BPE-dropout (Provilkov et al. 2020).
+
+
+_CACHED_SPLITS = 1 << 17
+
+
+class BpeDropout:
+    """Each merge is left out with probability p when its turn comes; what it would have made may still come later.
+
+    How many merges it takes until one is left out is a geometric number, and one draw of it often settles a
+    whole word. The splits of words that are not long are kept, by which merges they lack.
+    """
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+        self._kept = lru_cache(_CACHED_SPLITS)(self._split)
+
+    def sample(self, texts: list[list[str]], p: float, seed: int) -> list[list[int]]:
+        """Ids of a random split of each text, which comes in the words of `Pieces.words`; 0 < p ≤ 1."""
+        turns = _turns(p, seed)
+        rows = []
+        for words in texts:
+            ids: list[int] = []
+            for word in words:
+                ids += self._drawn(word, turns) if len(word) <= LONG_WORD else self._merge(word, turns)[0]
+            rows.append(self._pieces.finish(ids))
+        return rows
+
+    def _drawn(self, word: str, turns: Iterator[float]) -> list[int]:
+        left_out: tuple[float, ...] = ()
+        ids, merges = self._kept(word, left_out)
+        while (turn := next(turns)) <= merges:
+            left_out += (turn,)
+            ids, merges = self._kept(word, left_out)
+        return ids
+
+    def _split(self, word: str, left_out: tuple[float, ...]) -> tuple[list[int], int]:
+        return self._merge(word, chain(left_out, repeat(math.inf)))
+
+    def _merge(self, word: str, turns: Iterable[float]) -> tuple[list[int], int]:
+        """The ids of a word, and the number of merges since the last that was left out.
+
+        The n-th merge from the last that was left out is left out if n is the next of `turns`.
+        """
+        if self._pieces.is_symbol(word):
+            return self._pieces.spell(word), 0
+        scores = self._pieces.scores
+        symbols = list(word)  # "" for one that was merged into the one on its left
+        after = list(range(1, len(word) + 1))  # where the symbol on the right begins
+        before = list(range(-1, len(word) - 1))
+        agenda: list[tuple[float, int, str]] = []
+
+        def propose(left: int, right: int) -> None:
+            both = symbols[left] + symbols[right]
+            score = scores.get(both)
+            if score is not None:
+                heapq.heappush(agenda, (-score, left, both))
+
+        for left in range(len(word) - 1):
+            propose(left, left + 1)
+        turns = iter(turns)
+        turn, merges = next(turns), 0
+        while agenda:
+            _, left, both = heapq.heappop(agenda)
+            right = after[left]
+            if not symbols[left] or right == len(word) or symbols[left] + symbols[right] != both:
+                continue  # one of them was merged with another meanwhile
+            merges += 1
+            if merges == turn:
+                turn, merges = next(turns), 0
+                continue
+            symbols[left], symbols[right] = both, ""
+            after[left] = after[right]
+            if after[left] < len(word):
+                before[after[left]] = left
+                propose(left, after[left])
+            if before[left] >= 0:
+                propose(before[left], left)
+        return [token for symbol in symbols if symbol for token in self._pieces.spell(symbol)], merges
+
+
+def _turns(p: float, seed: int) -> Iterator[float]:
+    """How many merges it is until one is left out, itself included: geometric numbers."""
+    log_kept = math.log1p(-p) if p < 1 else -math.inf
+    return (1 + math.log(draw) // log_kept for draw in uniform(seed))
+
+
+# Subword regularization (Kudo 2018).
+
+
+_CACHED_WORDS = 1 << 14  # of some kilobytes each
+_UNKNOWN_PENALTY = 10.0  # what sentencepiece takes off the worst score for a character that is no piece
+
+
+class _End(NamedTuple):
+    """The pieces that can end at a position of a word."""
+
+    starts: list[int]
+    ids: list[list[int]]
+    cumulative: list[float]  # of their probabilities, times any constant
+
+
+class UnigramSampling:
+    """A split is drawn with its probability to the power of α, by forward filtering and backward sampling:
+
+    w_e = Σ_s w_s · P(s…e)^α;  the last piece begins at s with probability w_s · P(s…e)^α / w_e, and so on
+    from s. No piece goes across words, so that they are drawn on their own.
+    """
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+        self._longest = max(map(len, pieces.ids), default=1)
+        self._unknown = min(pieces.scores.values(), default=0.0) - _UNKNOWN_PENALTY
+        self._kept = lru_cache(_CACHED_WORDS)(self._lattice)
+
+    def sample(self, texts: list[list[str]], alpha: float, seed: int) -> list[list[int]]:
+        """Ids of a random split of each text, which comes in the words of `Pieces.words`; α > 0."""
+        draws = uniform(seed)
+        rows = []
+        for words in texts:
+            ids: list[int] = []
+            for word in words:
+                lattice = self._kept(word, alpha) if len(word) <= LONG_WORD else self._lattice(word, alpha)
+                ids += _drawn(lattice, draws)
+            rows.append(self._pieces.finish(ids))
+        return rows
+
+    def _lattice(self, word: str, alpha: float) -> list[_End]:
+        """For each position of a word from 1 on, what can end there."""
+        if self._pieces.is_symbol(word):
+            return [_End([0], [self._pieces.spell(word)], [1.0])] * len(word)
+        log_weights = [0.0]  # log w
+        ends = []
+        for end in range(1, len(word) + 1):
+            starts, ids, logs = [], [], []
+            for start in range(max(0, end - self._longest), end):
+                text = word[start:end]
+                score = self._pieces.scores.get(text, self._unknown if len(text) == 1 else None)
+                if score is not None:
+                    starts.append(start)
+                    ids.append(self._pieces.spell(text))
+                    logs.append(log_weights[start] + alpha * score)
+            peak = max(logs)
+            cumulative = list(accumulate(math.exp(log - peak) for log in logs))
+            log_weights.append(peak + math.log(cumulative[-1]))
+            ends.append(_End(starts, ids, cumulative))
+        return ends
+
+
+def _drawn(lattice: list[_End], draws: Iterator[float]) -> list[int]:
+    pieces = []
+    position = len(lattice)
+    while position:
+        starts, ids, cumulative = lattice[position - 1]
+        chosen = 0
+        if len(starts) > 1:
+            # A product that is rounded up to the last number must not point behind it.
+            chosen = bisect(cumulative, next(draws) * cumulative[-1], hi=len(starts) - 1)
+        pieces.append(ids[chosen])
+        position = starts[chosen]
+    return list(chain.from_iterable(reversed(pieces)))

@@ -1,0 +1,198 @@
+"""A tiny corpus, a tiny model, and runs on them."""
+
+import json
+import os
+import random
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+
+from nmt_cli.cli.app import app
+from nmt_cli.config import Resolved, resolve
+from nmt_cli.preprocess import Request, preprocess
+from nmt_cli.training import Machine, Report, resume, start
+
+WORDS = [consonant + vowel for consonant in "bdf" for vowel in "aeiou"]
+
+SMALL = (
+    "model.embedding_size=24",
+    "model.hidden_size=32",
+    "model.encoder_layers=1",
+    "model.decoder_layers=1",
+    "model.input_feeding=false",
+    "train.batch_tokens=96",
+    "train.pool_batches=4",
+    "train.warmup_updates=5",
+    "train.log_every=3",
+    "train.save_every=0",
+    "train.samples=2",
+    "search.max_length=20",
+)
+ON_CPU = Machine(device="cpu", threads=1)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def write_pairs(folder: Path, name: str, count: int, seed: int) -> None:
+    """Sentences of a made-up language, and the same in upper case."""
+    chance = random.Random(seed)
+    lines = [" ".join(chance.choices(WORDS, k=chance.randint(1, 6))) for _ in range(count)]
+    (folder / f"{name}.xx").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    (folder / f"{name}.yy").write_text("".join(f"{line.upper()}\n" for line in lines), "utf-8")
+
+
+def make_data(folder: Path, *, pairs: int = 160, seed: int = 1, valid: bool = True, size: int = 300) -> Path:
+    """A data directory made by the real `preprocess`."""
+    text = folder / "text"
+    text.mkdir(parents=True)
+    write_pairs(text, "train", pairs, seed)
+    write_pairs(text, "valid", 12, seed + 100)
+    settings = [f"vocabulary.size={size}", "data.duplicate=false", "data.test_size=0"]
+    if not valid:
+        settings.append("data.valid_size=0")
+    request = Request(
+        source_lang="xx",
+        target_lang="yy",
+        train=[str(text / "train")],
+        valid=[str(text / "valid")] if valid else (),
+        out=folder / "data",
+        settings=resolve(None, settings),
+    )
+    preprocess(request, lambda report: None)
+    return folder / "data"
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_data(tmp_path_factory.mktemp("corpus"))
+
+
+def settings(*assignments: str) -> Resolved:
+    return resolve(None, [*SMALL, *assignments])
+
+
+def train(
+    data: Path, out: Path, *assignments: str, machine: Machine = ON_CPU, **options: Any
+) -> list[Report]:
+    """A whole new run."""
+    with start(data, out, settings(*assignments), machine=machine, **options) as trainer:
+        return list(trainer.run())
+
+
+def go_on(out: Path, *assignments: str, machine: Machine = ON_CPU, **options: Any) -> list[Report]:
+    """The rest of a run."""
+    with resume(out, resolve(None, list(assignments)), machine=machine, **options) as trainer:
+        return list(trainer.run())
+
+
+def result(out: Path) -> dict[str, bytes]:
+    """Everything that must be the same, byte for byte, of two runs that are the same."""
+    current = json.loads((out / "state" / "current.json").read_text())
+    current["progress"].pop("seconds")
+    files = {name: (out / name).read_bytes() for name in current["files"]}
+    metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    for record in metrics:
+        record.pop("seconds"), record.pop("tokens_per_second", None)
+    return {
+        **files,
+        "model": (out / "model.safetensors").read_bytes(),
+        "progress": json.dumps(current).encode(),
+        "metrics": json.dumps(metrics).encode(),
+    }
+
+
+def assert_same(one: Path, other: Path) -> None:
+    first, second = result(one), result(other)
+    assert first.keys() == second.keys()
+    assert [name for name in first if first[name] != second[name]] == []
+
+
+NURSERY = """
+import os, shlex, sys
+import nmt_cli.training, sacrebleu.metrics  # what takes time, once for all children
+from nmt_cli.cli import main
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        sys.argv = ["nmt", *shlex.split(line)]
+        main()
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+class Nursery:
+    """A process whose children run `nmt`: real processes to kill, without the seconds that imports take."""
+
+    def __init__(self) -> None:
+        environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1"}
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", NURSERY], stdin=pipe, stdout=pipe, text=True, env=environment
+        )
+
+    def begin(self, *arguments: object) -> int:
+        """The process id of a new child."""
+        assert self._process.stdin is not None
+        print(shlex.join(map(str, arguments)), file=self._process.stdin, flush=True)
+        return self._number()
+
+    def end(self) -> int:
+        """The exit code of that child, which is waited for."""
+        return self._number()
+
+    def _number(self) -> int:
+        assert self._process.stdout is not None
+        return int(self._process.stdout.readline())
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    nursery = Nursery()
+    yield nursery
+    nursery.close()
+
+
+class Outcome(NamedTuple):
+    """What a command did."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def nmt(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run `nmt` in this process, through the same boundary as a user."""
+
+    def run(*arguments: object) -> Outcome:
+        with pytest.raises(SystemExit) as end:
+            app([str(argument) for argument in arguments])
+        stdout, stderr = capsys.readouterr()
+        assert "Traceback" not in stderr
+        assert isinstance(end.value.code, int)
+        return Outcome(end.value.code, stdout, stderr)
+
+    return run
+
+
+def options(*assignments: str) -> list[str]:
+    """The settings of a small run as options of `nmt train`."""
+    return [part for setting in (*SMALL, *assignments) for part in ("--set", setting)]

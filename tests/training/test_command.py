@@ -1,0 +1,253 @@
+"""`nmt train` as a user meets it: bad input, signals, locks."""
+
+import os
+import re
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from nmt_cli.cli.commands.train import Signals, parse_duration
+from nmt_cli.cli.display.console import Verbosity
+from nmt_cli.cli.display.training import TrainingDisplay, duration
+from nmt_cli.data.directory import DataDirectory
+from nmt_cli.errors import UsageError
+from nmt_cli.run import RunDirectory
+from nmt_cli.run.checkpoint import Checkpoints
+from nmt_cli.run.lock import Lock
+from nmt_cli.training import UpdateReport, start
+
+from .conftest import ON_CPU, Nursery, Run, assert_same, make_data, options, settings, train
+
+
+@pytest.fixture(scope="module")
+def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("finished") / "run"
+    train(data, out, "train.max_updates=1")
+    return out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message", "hint"),
+    [
+        ([], 2, "there is no data", "nmt train DATA_DIR --out RUN_DIR"),
+        (["DATA"], 2, "there is no run directory", "--out RUN_DIR"),
+        (["NOWHERE", "--out", "NEW"], 1, "there is no directory NOWHERE", "nmt preprocess"),
+        (["RUN", "--out", "NEW"], 1, "RUN is a run directory", "give a data directory"),
+        (["DATA", "--out", "RUN"], 2, "RUN exists already", "--overwrite"),
+        (["DATA", "--out", "NEW", "--preset", "luong2016"], 2, "no such preset (nearest: luong2015", "nmt config"),
+        (["DATA", "--out", "NEW", "--set", "train.batch_token=3"], 2, "nearest: train.batch_tokens", "nmt config"),
+        (["DATA", "NOWHERE.toml", "--out", "NEW"], 2, "cannot read NOWHERE.toml", "TOML file"),
+        (["DATA", "--out", "NEW", "--device", "cuda:7"], 2, "there is no device cuda:7", "there is: cpu"),
+        (["DATA", "--out", "NEW", "--set", "vocabulary.size=99"], 2, "but DATA was made with 300", "preprocess"),
+        (["DATA", "--out", "NEW", "--init", "DATA"], 1, "DATA is a data directory", "give a run directory"),
+        (["--resume", "DATA"], 1, "DATA is a data directory", "give a run directory"),
+        (["--resume", "RUN", "--out", "NEW", "--overwrite"], 2, "contradicts --out and --overwrite", "goes on"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_a_hint(
+    nmt: Run,
+    data: Path,
+    finished: Path,
+    tmp_path: Path,
+    arguments: list[str],
+    code: int,
+    message: str,
+    hint: str,
+) -> None:
+    places = {"DATA": str(data), "RUN": str(finished), "NEW": str(tmp_path / "new")}
+    outcome = nmt("train", *[places.get(argument, argument) for argument in arguments])
+    said = outcome.stderr
+    for name, place in places.items():
+        said = said.replace(place, name)
+    assert outcome.code == code, said
+    assert message in said.split("\n")[0], said
+    assert said.startswith("error: ")
+    assert hint in said.split("\n")[1]
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is CUDA")
+def test_precision_that_the_device_lacks(nmt: Run, data: Path, tmp_path: Path) -> None:
+    outcome = nmt(
+        "train", data, "--out", tmp_path / "run", "--set", "train.precision=fp16", "--device", "cpu"
+    )
+    assert outcome.code == 2
+    assert "train.precision = fp16 is not supported by this CPU" in outcome.stderr
+
+
+def test_a_time_limit_that_is_none(nmt: Run, data: Path, tmp_path: Path) -> None:
+    outcome = nmt("train", data, "--out", tmp_path / "run", "--time-limit", "soon")
+    assert outcome.code == 2
+    assert "45m, 1h30m or 90s" in re.sub(r"[│\s]+", " ", outcome.stderr)
+    assert [parse_duration(text) for text in ("45m", "1h30m", "90s", "90", "1.5h", "2min")] == [
+        2700,
+        5400,
+        90,
+        90,
+        5400,
+        120,
+    ]
+    assert [duration(seconds) for seconds in (5, 200, 3900)] == ["5 s", "3 min", "1 h 05 min"]
+
+
+def test_a_run_in_use_is_refused_also_for_overwriting(nmt: Run, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with start(data, out, settings("train.max_updates=1"), machine=ON_CPU) as trainer:
+        for arguments in (["--resume", out], [data, "--out", out, "--overwrite"]):
+            outcome = nmt("train", *arguments)
+            assert outcome.code == 2
+            assert f"{out} is in use by another process (process {os.getpid()})" in outcome.stderr
+        list(trainer.run())
+    assert (
+        nmt("train", data, "--out", out, "--overwrite", "--threads", 1, *options("train.max_updates=1")).code
+        == 0
+    )
+    with Lock(out), pytest.raises(UsageError, match="in use"):
+        Lock(out)
+
+
+def test_nothing_but_a_run_is_replaced_by_one(nmt: Run, data: Path, finished: Path, tmp_path: Path) -> None:
+    copy, foreign = tmp_path / "data", tmp_path / "foreign"
+    shutil.copytree(data, copy)
+    foreign.mkdir()
+    (foreign / "lock").write_text("of another program")
+    for out in (copy, foreign):
+        for command in (["train", copy, *options("train.max_updates=1")], ["average", finished, finished]):
+            outcome = nmt(*command, "--out", out, "--overwrite")
+            assert outcome.code == 2
+            assert "not of this kind, so it is not overwritten" in outcome.stderr
+    assert (foreign / "lock").read_text() == "of another program"
+    DataDirectory.open(copy)
+
+
+def test_an_average_does_not_replace_a_run_in_use(nmt: Run, finished: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(finished, out)
+    with Lock(out):
+        outcome = nmt("average", finished, finished, "--out", out, "--overwrite")
+    assert (outcome.code, "is in use by another process" in outcome.stderr) == (2, True)
+
+
+def test_without_an_update_nobody_is_told_to_translate(nmt: Run, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    outcome = nmt("train", data, "--out", out, "--threads", 1, "--time-limit", "0s", *options())
+    assert outcome.code == 0
+    last = outcome.stderr.splitlines()[-1]
+    assert last == f"there is no model yet; go on with: nmt train --resume {out}"
+
+
+def test_a_resumed_run_takes_a_file_of_settings(nmt: Run, finished: Path, tmp_path: Path) -> None:
+    copy, file = tmp_path / "copy", tmp_path / "more.toml"
+    shutil.copytree(finished, copy)
+    file.write_text("[train]\nmax_updates = 2\n")
+    outcome = nmt("train", "--resume", copy, file, "--threads", 1)
+    assert outcome.code == 0, outcome.stderr
+    assert "changed: train.max_updates = 1 → 2" in outcome.stderr
+
+
+def test_a_warm_start_with_another_vocabulary_is_refused(nmt: Run, finished: Path, tmp_path: Path) -> None:
+    other = make_data(tmp_path / "other", seed=5, size=310)
+    for option in (["--out", tmp_path / "run"], ["--dry-run"]):
+        outcome = nmt("train", other, *option, "--init", finished)
+        assert outcome.code == 2
+        assert "have different source vocabularies, so its weights do not fit" in outcome.stderr
+        assert f"nmt preprocess --vocabulary {finished}" in outcome.stderr
+
+
+def test_a_run_without_a_validation_set_uses_the_last_model(nmt: Run, tmp_path: Path) -> None:
+    data = make_data(tmp_path, valid=False)
+    outcome = nmt("train", data, "--out", tmp_path / "run", "--threads", 1, *options("train.max_updates=2"))
+    assert outcome.code == 0, outcome.stderr
+    assert "warning: there is no validation set" in outcome.stderr
+    RunDirectory.open(tmp_path / "run", hashes=True).load_model()
+    outcome = nmt("train", data, "--out", tmp_path / "no", *options("train.schedule=plateau"))
+    assert (outcome.code, "train.schedule = plateau needs a validation set" in outcome.stderr) == (2, True)
+
+
+def test_a_dry_run_measures_and_writes_nothing(nmt: Run, data: Path, tmp_path: Path) -> None:
+    outcome = nmt("train", data, "--dry-run", "--threads", 1, *options("train.max_updates=9"))
+    assert outcome.code == 0, outcome.stderr
+    for text in (
+        "max_updates = 9  # --set",
+        "# parameters ",
+        "# updates an epoch ",
+        "# memory of ",
+        "# time of an epoch ",
+    ):
+        assert text in outcome.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_log_in_a_pipe_has_one_line_for_each_validation(nmt: Run, data: Path, tmp_path: Path) -> None:
+    limits = ("train.max_updates=6", "train.validate_every=3")
+    outcome = nmt("train", data, "--out", tmp_path / "run", "--threads", 1, *options(*limits))
+    lines = outcome.stderr.splitlines()
+    assert outcome.stdout == ""
+    assert "\x1b" not in outcome.stderr
+    validations = [line for line in lines if re.match(r"update \d epoch 1: loss \d\.\d+ ppl ", line)]
+    assert len(validations) == 2
+    assert all(len(line) <= 80 for line in validations)
+    assert lines[-2].endswith("train.max_updates = 6")
+    run = tmp_path / "run"
+    assert lines[-1] == f"wrote {run}; translate with: nmt translate {run}"
+    verbose = nmt("train", data, "--out", tmp_path / "again", "--threads", 1, "-v", *options(*limits))
+    assert "  reference    " in verbose.stderr
+    assert (
+        nmt("train", data, "--out", tmp_path / "quiet", "--threads", 1, "-q", *options(*limits)).stderr == ""
+    )
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_saves_and_ends_and_resume_goes_on(
+    data: Path, tmp_path: Path, nursery: Nursery, number: signal.Signals, code: int
+) -> None:
+    out, whole = tmp_path / "run", tmp_path / "whole"
+    limits = ("train.max_updates=30", "train.validate_every=15")
+    train(data, whole, *limits)
+    child = nursery.begin("train", data, "--out", out, "--threads", 1, "--quiet", *options(*limits))
+    while not (out / "metrics.jsonl").exists():
+        time.sleep(0.005)
+    os.kill(child, number)
+    assert nursery.end() == code
+    nursery.begin("train", "--resume", out, "--quiet", "--threads", 1)
+    assert nursery.end() == 0
+    assert_same(out, whole)
+
+
+def test_a_second_ctrl_c_ends_at_once_but_not_one_that_torchrun_repeats(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    display = TrainingDisplay(Verbosity.QUIET, metric="bleu", time_limit=None)
+    with start(data, tmp_path / "run", settings(), machine=ON_CPU) as trainer:
+        with Signals(trainer, display), pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+            assert trainer.stopping
+            signal.raise_signal(signal.SIGINT)
+        Checkpoints(tmp_path / "run").load()
+    monkeypatch.setenv("RANK", "0")
+    with start(data, tmp_path / "other", settings(), machine=ON_CPU) as trainer:
+        assert not trainer.stopping
+        with Signals(trainer, display), pytest.raises(KeyboardInterrupt):
+            for report in trainer.run():
+                if isinstance(report, UpdateReport) and not trainer.stopping:
+                    signal.raise_signal(signal.SIGINT)
+                    signal.raise_signal(signal.SIGINT)
+                    assert trainer.stopping
+                    now = time.monotonic()
+                    monkeypatch.setattr(time, "monotonic", lambda now=now: now + 2)
+                    signal.raise_signal(signal.SIGINT)
+    monkeypatch.undo()
+    Checkpoints(tmp_path / "other").load()
+
+
+def test_an_unreadable_run_is_refused(nmt: Run, finished: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(finished, copy)
+    (copy / "config.json").write_text("{}")
+    outcome = nmt("train", "--resume", copy)
+    assert outcome.code == 1
+    assert "truncated" in outcome.stderr

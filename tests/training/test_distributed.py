@@ -1,0 +1,118 @@
+"""Two processes with half of each batch do what one process with the whole does."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from nmt_cli.training.distributed import Group, is_connection_error
+
+from .conftest import SMALL, go_on, train
+
+EXACT = (
+    "model.dropout=0",
+    "train.max_updates=8",
+    "train.accumulate=2",
+    "train.validate_every=4",
+    "train.average_best=1",
+)
+
+
+ENVIRONMENT = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1"}
+
+
+def command(*arguments: object) -> list[str]:
+    return [
+        *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"),
+        *("-m", "nmt_cli", "train", "--threads", "1", "--device", "cpu"),
+        *map(str, arguments),
+    ]
+
+
+def torchrun(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*arguments), capture_output=True, text=True, env=ENVIRONMENT, check=False)
+
+
+def test_two_processes_equal_one_and_one_can_go_on_from_two(data: Path, tmp_path: Path) -> None:
+    train(data, tmp_path / "one", *EXACT)
+    options = [part for setting in (*SMALL, *EXACT) for part in ("--set", setting)]
+    done = torchrun(data, "--out", tmp_path / "two", *options)
+    assert done.returncode == 0, done.stderr
+    assert "2 processes" in done.stderr
+    go_on(tmp_path / "one", "train.max_updates=10")
+    go_on(tmp_path / "two", "train.max_updates=10")
+    name = "state/update-00000010.safetensors"
+    one, two = load_file(tmp_path / "one" / name), load_file(tmp_path / "two" / name)
+    assert one.keys() == two.keys()
+    for key, tensor in one.items():
+        assert torch.allclose(tensor, two[key], rtol=1e-3, atol=3e-6), key
+    losses = [validation_losses(tmp_path / run) for run in ("one", "two")]
+    assert len(losses[0]) == 2
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+def test_a_process_that_fails_ends_all_with_its_message(data: Path, tmp_path: Path) -> None:
+    options = [part for setting in SMALL for part in ("--set", setting)]
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "something").touch()
+    done = torchrun(data, "--out", tmp_path / "run", *options)
+    assert done.returncode != 0
+    assert f"error: {tmp_path / 'run'} holds files that are not of this kind" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the other process in /proc")
+def test_a_process_that_is_killed_ends_all_and_the_run_can_go_on(data: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    options = [part for setting in (*SMALL, "train.save_every=1") for part in ("--set", setting)]
+    torchrun = subprocess.Popen(
+        command(
+            data, "--out", run, "--set", "train.max_epochs=0", "--set", "train.max_updates=100000", *options
+        ),
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    while not list(run.glob("state/update-*[1-9].safetensors")):
+        assert torchrun.poll() is None
+        time.sleep(0.1)
+    os.kill(process_of(torchrun.pid, rank=1), signal.SIGKILL)
+    _, messages = torchrun.communicate(timeout=120)
+    assert torchrun.returncode != 0
+    assert "error: process 0 lost the others: one of them ended" in messages
+    assert "--resume" in messages
+    reached = json.loads((run / "state" / "current.json").read_text())["progress"]["update"]
+    go_on(run, f"train.max_updates={reached + 1}")
+
+
+def process_of(parent: int, *, rank: int) -> int:
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return next(
+        int(child)
+        for child in children
+        if f"RANK={rank}".encode() in Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+    )
+
+
+def validation_losses(run: Path) -> list[float]:
+    records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [
+        record["loss"] for record in records if record["kind"] == "validation" and not record.get("final")
+    ]
+
+
+def test_alone_nothing_is_shared() -> None:
+    group = Group.join({})
+    assert (group.world, group.leads, group.largest(3), group.gather("x")) == (1, True, 3, ["x"])
+    assert Group.join({"RANK": "0", "WORLD_SIZE": "1"}).world == 1
+
+
+def test_a_broken_connection_is_recognised() -> None:
+    assert is_connection_error(RuntimeError("[../gloo/transport/tcp/pair.cc:544] Connection closed by peer"))
+    assert not is_connection_error(RuntimeError("size mismatch"))

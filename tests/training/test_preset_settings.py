@@ -1,0 +1,47 @@
+"""What a preset sets outside of the model: a default of its system, which any choice of the user's beats."""
+
+from pathlib import Path
+
+from nmt_cli.config import PRESETS, resolve
+from nmt_cli.training.settings import changed_settings, with_model_settings
+
+TRANSFORMER = "model.preset=vaswani2017"
+RATE = "train.learning_rate"
+
+
+def test_the_transformer_has_a_learning_rate_of_its_own() -> None:
+    default = resolve().config.train.learning_rate
+    resolved = resolve(None, [TRANSFORMER])
+    assert resolved.config.train.learning_rate == PRESETS["vaswani2017"].others[RATE] < default
+    assert resolved.provenance[RATE] == "preset vaswani2017"
+
+
+def test_a_learning_rate_of_the_user_wins_over_that_of_the_preset(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text("[train]\nlearning_rate = 3e-4\n", "utf-8")
+    assert resolve(None, [TRANSFORMER, f"{RATE}=4e-4"]).config.train.learning_rate == 4e-4
+    assert resolve(file, [TRANSFORMER]).config.train.learning_rate == 3e-4
+
+
+def test_a_model_to_begin_with_brings_the_learning_rate_of_its_preset() -> None:
+    other = resolve(None, [TRANSFORMER])
+    begun = with_model_settings(resolve(), other)
+    assert begun.config.model == other.config.model
+    assert begun.config.train.learning_rate == other.config.train.learning_rate
+    assert begun.provenance[RATE] == "--init"
+    assert with_model_settings(resolve(None, [f"{RATE}=1e-4"]), other).config.train.learning_rate == 1e-4
+
+
+def test_a_model_to_begin_with_brings_no_other_settings_of_training() -> None:
+    other = resolve(None, ["model.hidden_size=64", f"{RATE}=1e-4"])
+    begun = with_model_settings(resolve(), other)
+    assert begun.config.model.hidden_size == 64
+    assert begun.config.train == resolve().config.train
+
+
+def test_naming_the_preset_again_does_not_undo_what_a_resumed_run_has_changed_of_it() -> None:
+    before = resolve(None, [TRANSFORMER, f"{RATE}=1e-4", "model.encoder_layers=1"])
+    changes = changed_settings(before, resolve(None, [TRANSFORMER, "train.max_epochs=20"]))
+    assert changes.listed == ("train.max_epochs = 10 → 20",)
+    assert changes.resolved.config.train.learning_rate == 1e-4
+    assert changes.resolved.config.model.encoder_layers == 1

@@ -1,0 +1,67 @@
+"""Hard attention, scheduled sampling and the loss on a subset go through the trainer; resume stays exact."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.run import RunDirectory
+from nmt_cli.training import UpdateReport, resume, start
+
+from .conftest import ON_CPU, assert_same, settings, train
+
+OWN_WORDS = ("train.scheduled_sampling=0.5", "train.sampled_word=drawn", "train.sampling_updates=6")
+EVERYTHING = (
+    *OWN_WORDS,
+    "train.loss_share=0.5",
+    "train.max_updates=9",
+    "train.validate_every=5",
+    "train.save_every=4",
+)
+
+
+@pytest.mark.parametrize("average", ["train.ema_decay=0.9", "train.ema_decay=0"])
+@pytest.mark.parametrize(
+    "model",
+    [("model.hard_attention=true",), ("model.preset=vaswani2017", "model.heads=4")],
+    ids=["hard", "transformer"],
+)
+def test_a_run_that_was_stopped_equals_one_that_was_not(
+    data: Path, tmp_path: Path, model: tuple[str, ...], average: str
+) -> None:
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    train(data, whole, *EVERYTHING, *model, average)
+    for point in (3, 99):
+        again = (
+            start(data, stopped, settings(*EVERYTHING, *model, average), machine=ON_CPU)
+            if point == 3
+            else resume(stopped, machine=ON_CPU)
+        )
+        with again as trainer:
+            for report in trainer.run():
+                if isinstance(report, UpdateReport) and report.update == point:
+                    trainer.stop()
+    assert_same(stopped, whole)
+
+
+def test_the_baseline_of_hard_attention_learns_and_is_saved(data: Path, tmp_path: Path) -> None:
+    train(data, tmp_path / "run", "model.hard_attention=true", "train.max_updates=4", "train.ema_decay=0")
+    run = RunDirectory.open(tmp_path / "run")
+    baseline = run.load_model().baseline
+    assert baseline is not None
+    vocabulary = len(run.vocabularies.target)
+    first = -math.log(vocabulary)
+    assert float(baseline) != pytest.approx(first, abs=1e-6)
+    assert float(baseline) == pytest.approx(first, abs=2.0)
+
+
+@pytest.mark.parametrize(
+    "mode", [("train.scheduled_sampling=0.5", "train.sampling_schedule=constant"), ("train.loss_share=0.5",)]
+)
+def test_a_training_mode_changes_what_is_learned(data: Path, tmp_path: Path, mode: tuple[str, ...]) -> None:
+    short = ("train.max_updates=2", "train.ema_decay=0")
+    train(data, tmp_path / "plain", *short)
+    train(data, tmp_path / "mode", *short, *mode)
+    assert (tmp_path / "plain" / "model.safetensors").read_bytes() != (
+        tmp_path / "mode" / "model.safetensors"
+    ).read_bytes()
