@@ -1,7 +1,7 @@
 """One schema for all settings, and the layers they come from."""
 
-from nmt_cli.config.corpus_size import CORPUS_SIZES, corpus_defaults
 from nmt_cli.config.data import FILTERS, DataConfig
+from nmt_cli.config.defaults import CORPUS_SIZES, corpus_defaults
 from nmt_cli.config.layers import Resolved, load_resolved, resolve, sections, setting_names
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.config.presets import LANGUAGE_MODELS, PRESETS, SYSTEMS, Preset

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from nmt_cli.config.corpus_size import CORPUS_SIZES
+from nmt_cli.config.defaults import CORPUS_SIZES
 from nmt_cli.config.layers import Resolved, sections
 
 

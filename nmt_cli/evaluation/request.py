@@ -5,7 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from nmt_cli.metrics.resampling import BOOTSTRAP_SAMPLES, RANDOMIZATION_TRIALS, SEED
+from nmt_cli.config.defaults import (
+    BOOTSTRAP_SAMPLES,
+    METRICS,
+    RANDOMIZATION_TRIALS,
+    RESAMPLING_SEED,
+    SIGNIFICANCE_TEST,
+)
 
 
 @dataclass(frozen=True)
@@ -16,14 +22,14 @@ class Request:
     references: Sequence[Path] = ()  # none: the test set of the run
     source: Path | None = None
     baseline: str | None = None  # a system by path or name; None: the first
-    metrics: Sequence[str] = ("bleu", "chrf")
+    metrics: Sequence[str] = METRICS
     tokenize: str | None = None  # None: by the target language
     target_language: str | None = None  # None: of the run, or by the names of the files
     lowercase: bool = False
     samples: int = BOOTSTRAP_SAMPLES  # of the bootstrap; 0: no intervals and no tests
-    test: Literal["bootstrap", "randomization"] = "bootstrap"
+    test: Literal["bootstrap", "randomization"] = SIGNIFICANCE_TEST
     trials: int = RANDOMIZATION_TRIALS
-    seed: int = SEED
+    seed: int = RESAMPLING_SEED
     train: Sequence[Path] = ()  # target side of the training data; none: of the run, where it still is
     examples: bool = False  # keep the best and worst lines
     search: Mapping[str, Any] = field(default_factory=dict)  # settings in place of the run's

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import torch
 
 from nmt_cli.config import ModelConfig, SearchConfig
+from nmt_cli.config.defaults import ALTERNATIVES
 from nmt_cli.corpus.cleaning import Normalization
 from nmt_cli.data.batch import pad_source
 from nmt_cli.errors import UsageError
@@ -94,7 +95,12 @@ class Explainer:
 
     @torch.inference_mode()
     def explain(
-        self, text: str, *, target: str | None = None, alternatives: int = 5, self_attention: bool = False
+        self,
+        text: str,
+        *,
+        target: str | None = None,
+        alternatives: int = ALTERNATIVES,
+        self_attention: bool = False,
     ) -> Explanation:
         """Look at the translation that search finds for `text`, or at the given `target`.
 

@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 
 from nmt_cli.metrics.corpus_metric import CorpusMetric, Statistics
 
-SEED = 12345  # sacreBLEU's
-BOOTSTRAP_SAMPLES = 1000
-RANDOMIZATION_TRIALS = 10000
 _BLOCK_CELLS = 1 << 22  # of one block of resamples × sentences
 _ROUND = 32  # NumPy draws booleans 32 at a time and forgets the rest: blocks of 32 rows draw as one call does
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
+from nmt_cli.config.defaults import WINDOW
 from nmt_cli.translator.translation import Details, Translation
 from nmt_cli.translator.translator import Translator
 
-WINDOW = 2000
 _WINDOW_CHARACTERS = 1 << 20  # very long lines make a window shorter
 
 Item = TypeVar("Item", str, tuple[str, str])

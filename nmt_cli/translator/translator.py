@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from nmt_cli.config import SearchConfig
+from nmt_cli.config.defaults import BATCH_TOKENS
 from nmt_cli.corpus.cleaning import Normalization
 from nmt_cli.data.batch import pad_source
 from nmt_cli.data.batch_plan import cut_in_order
@@ -30,7 +31,6 @@ from nmt_cli.translator.segmentation import Part, check_prefixes, join, make_lin
 from nmt_cli.translator.translation import Details, Translation, blank
 from nmt_cli.vocabulary import Vocabularies
 
-BATCH_TOKENS = 4096
 _LOGITS = 1 << 24  # of a step, at most: 64 MB
 
 

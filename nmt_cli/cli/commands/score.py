@@ -104,8 +104,9 @@ def score(
     pairs: Iterable[tuple[str, str]] = Pairs(*texts) if source else (("", line) for line in texts[0])
     search = section_assignments("search", settings or ())
 
+    from nmt_cli.config.defaults import WINDOW
     from nmt_cli.translator import Details
-    from nmt_cli.translator.streaming import WINDOW, score_stream
+    from nmt_cli.translator.streaming import score_stream
 
     translator = load(
         runs,

@@ -151,8 +151,9 @@ def translate(
     lines = TextInput(source, strict=strict, undecodable=notes.undecodable)
     search = _search_settings(settings, beam, n_best)
 
+    from nmt_cli.config.defaults import WINDOW
     from nmt_cli.translator import Details
-    from nmt_cli.translator.streaming import WINDOW, translate_stream
+    from nmt_cli.translator.streaming import translate_stream
 
     translator = load(
         runs,

@@ -1,0 +1,58 @@
+"""Defaults that are not in the schema: by corpus size, and of command-line options that are not settings.
+
+The schema (`Config`) has the default of every setting. This module has the rest and imports nothing heavy, so
+that the command line can show a default without loading torch or NumPy.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+# Settings whose default depends on the number of training pairs: small corpora need small batches, dropout and
+# many epochs. Each row is (at most so many pairs, what differs from the schema). The schema has the defaults for
+# 10,000 to 100,000 pairs, found by experiment (docs/experiments.md).
+CORPUS_SIZES: tuple[tuple[float, Mapping[str, Any]], ...] = (
+    (10_000, {"train.batch_tokens": 512, "train.max_epochs": 30, "model.dropout": 0.4}),
+    (100_000, {}),
+    (1_000_000, {"train.batch_tokens": 2048, "train.max_epochs": 8, "model.dropout": 0.2}),
+    (
+        float("inf"),
+        {
+            "train.batch_tokens": 8192,
+            "train.max_epochs": 5,
+            "train.warmup_updates": 2000,
+            "train.validate_every": 5000,
+            "model.dropout": 0.1,
+        },
+    ),
+)
+
+
+def corpus_defaults(pairs: int) -> Mapping[str, Any]:
+    """Settings whose default differs from the schema for a corpus of this many training pairs."""
+    return next(settings for limit, settings in CORPUS_SIZES if pairs <= limit)
+
+
+# All commands that run a model
+DEVICE: Final = "auto"
+
+# nmt translate, nmt score
+WINDOW: Final = 2000  # lines read ahead and sorted by length
+BATCH_TOKENS: Final = 4096  # source tokens per batch, including padding
+
+# nmt generate
+GENERATED_AT_ONCE: Final = 256  # texts per batch
+
+# nmt explain
+ALTERNATIVES: Final = 5  # shown for each target piece
+
+# nmt evaluate
+METRICS: Final = ("bleu", "chrf")  # the first one ranks systems
+SIGNIFICANCE_TEST: Final[Literal["bootstrap", "randomization"]] = "bootstrap"
+BOOTSTRAP_SAMPLES: Final = 1000
+RANDOMIZATION_TRIALS: Final = 10_000
+RESAMPLING_SEED: Final = 12345  # sacreBLEU's
+ALIGNMENTS_BASE: Final = 0  # index of the first word in alignments to be evaluated
+GOLD_BASE: Final = 1  # index of the first word in gold alignments
+
+# nmt demo-data
+DEMO_PAIRS: Final = 30_000
