@@ -24,7 +24,7 @@ from pathlib import Path
 
 from demo_corpus import demo_corpus
 
-from nmt_cli.config import PRESETS, resolve
+from nmt_cli.config import TRANSLATION_PRESETS, resolve
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.metrics import bleu, tokenizer_for
 from nmt_cli.run import RunDirectory
@@ -108,7 +108,7 @@ def _demo(folder: Path, pairs: int) -> Path:
 
 def _rows(data: Path, arguments: argparse.Namespace, scores: ScoresLog) -> Iterator[tuple[str, Result]]:
     """Each system with its result, which is measured unless it is known."""
-    for system in arguments.systems or list(PRESETS):
+    for system in arguments.systems or list(TRANSLATION_PRESETS):
         task = Task(
             system, fingerprint(data), arguments.updates, tuple(arguments.settings), arguments.threads
         )

@@ -4,7 +4,7 @@ from nmt_cli.config.data import FILTERS, DataConfig
 from nmt_cli.config.defaults import CORPUS_SIZES, corpus_defaults
 from nmt_cli.config.layers import Resolved, load_resolved, resolve, sections, setting_names
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.config.presets import LANGUAGE_MODELS, PRESETS, SYSTEMS, Preset
+from nmt_cli.config.presets import LANGUAGE_MODEL_PRESETS, PRESETS, TRANSLATION_PRESETS, Preset
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.config.train import TrainConfig
@@ -13,9 +13,9 @@ from nmt_cli.config.vocabulary import VocabularyConfig
 __all__ = [
     "CORPUS_SIZES",
     "FILTERS",
-    "LANGUAGE_MODELS",
+    "LANGUAGE_MODEL_PRESETS",
     "PRESETS",
-    "SYSTEMS",
+    "TRANSLATION_PRESETS",
     "Config",
     "DataConfig",
     "ModelConfig",

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nmt_cli.config.presets import SYSTEMS
+from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.schema import Config
 from nmt_cli.config.section import Section
 from nmt_cli.errors import ConfigError
@@ -49,7 +49,7 @@ def resolve(
     if preset is not None:
         layers.insert(0, (preset[1], {"model.preset": preset[0]}))
     name = next((flat["model.preset"] for _, flat in reversed(layers) if "model.preset" in flat), None)
-    if isinstance(name, str) and name in SYSTEMS:
+    if isinstance(name, str) and name in PRESETS:
         layers.insert(0, (f"preset {name}", _preset_settings(name)))
 
     merged: dict[str, dict[str, Any]] = {}
@@ -71,7 +71,7 @@ def resolve(
 
 
 def _preset_settings(name: str) -> Flat:
-    preset = SYSTEMS[name]
+    preset = PRESETS[name]
     return {**{f"model.{key}": value for key, value in preset.settings.items()}, **preset.others}
 
 

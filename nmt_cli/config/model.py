@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 from pydantic import field_validator, model_validator
 
 from nmt_cli.config.contradictions import contradictions
-from nmt_cli.config.presets import SYSTEMS
+from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.section import Section, setting
 
 
@@ -120,7 +120,7 @@ class ModelConfig(Section):
     @classmethod
     def from_preset(cls, name: str, **overrides: Any) -> Self:
         """The settings of a preset; `overrides` win."""
-        return cls(**{"preset": name, **SYSTEMS[name].settings, **overrides})
+        return cls(**{"preset": name, **PRESETS[name].settings, **overrides})
 
     @property
     def is_language_model(self) -> bool:
@@ -154,9 +154,9 @@ class ModelConfig(Section):
     @field_validator("preset")
     @classmethod
     def _preset_exists(cls, name: str) -> str:
-        if name not in SYSTEMS:
-            near = difflib.get_close_matches(name, SYSTEMS, n=1, cutoff=0.0)[0]
-            raise ValueError(f"there is no such preset (nearest: {near}; all: {', '.join(SYSTEMS)})")
+        if name not in PRESETS:
+            near = difflib.get_close_matches(name, PRESETS, n=1, cutoff=0.0)[0]
+            raise ValueError(f"there is no such preset (nearest: {near}; all: {', '.join(PRESETS)})")
         return name
 
     @model_validator(mode="after")

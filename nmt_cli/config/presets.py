@@ -1,7 +1,8 @@
-"""Every system of the lectures has a name: the settings that make it, apart from the defaults.
+"""Published systems by name: each preset is the settings in which a system differs from the defaults.
 
-A preset fixes the structure of a system; its sizes are those of a laptop. `hidden_size`, `embedding_size` and
-the numbers of layers can be set to the paper's.
+A preset fixes the architecture; its sizes are chosen for a laptop. Set `hidden_size`, `embedding_size` and the
+numbers of layers to reproduce a paper's model. To add a preset, add an entry to `TRANSLATION_PRESETS` or
+`LANGUAGE_MODEL_PRESETS`, and its row to the tables in README.md and docs/models.md.
 """
 
 from collections.abc import Mapping
@@ -11,22 +12,22 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Preset:
-    """A published system as settings of the section `model`."""
+    """A published system as settings."""
 
-    title: str
+    summary: str  # one line, the same in README.md and docs/models.md
     paper: str
-    equations: str  # in the paper's letters, as `nmt presets NAME` shows them
+    equations: str  # in the paper's notation, as `nmt presets NAME` shows them
     settings: Mapping[str, Any]  # keys of the section `model`
-    others: Mapping[str, Any] = field(default_factory=dict)  # `section.key` of other sections
+    others: Mapping[str, Any] = field(default_factory=dict)  # "section.key" in other sections
 
 
-PRESETS: dict[str, Preset] = {
+TRANSLATION_PRESETS: dict[str, Preset] = {
     "sutskever2014": Preset(
-        title="multi-layer LSTM seq2seq without attention, source reversed",
+        summary="multi-layer LSTM encoder–decoder without attention; source reversed",
         paper="Sutskever, Vinyals & Le 2014, Sequence to Sequence Learning with Neural Networks",
         equations="""\
-x_n … x_1 <eos>  →  (h_n, c_n) of every encoder layer       the source is read backwards
-s_0 = h_n,  c_0 = c_n                                       one vector carries the whole sentence
+x_n … x_1 <eos>  →  (h_n, c_n) of every encoder layer       the source is read in reverse
+s_0 = h_n,  c_0 = c_n                                       one vector represents the whole sentence
 s_t = LSTM(y_{t-1}, s_{t-1})
 p(y_t) = softmax(W s_t)""",
         settings={
@@ -39,7 +40,7 @@ p(y_t) = softmax(W s_t)""",
         },
     ),
     "cho2014": Preset(
-        title="GRU encoder–decoder without attention, the context vector fed to every decoder step",
+        summary="GRU encoder–decoder without attention; the source summary is fed to every decoder step",
         paper="Cho et al. 2014, Learning Phrase Representations using RNN Encoder–Decoder",
         equations="""\
 h_i = GRU(x_i, h_{i-1});   c = tanh(V h_n);   s_0 = tanh(V' c)
@@ -58,7 +59,7 @@ p(y_t) = softmax(W t_t)""",
         },
     ),
     "bahdanau2015": Preset(
-        title="bidirectional GRU, additive attention from the previous decoder state, maxout readout",
+        summary="bidirectional GRU, additive attention from the previous state, maxout readout",
         paper="Bahdanau, Cho & Bengio 2015, Neural Machine Translation by Jointly Learning to Align and "
         "Translate",
         equations="""\
@@ -78,7 +79,7 @@ p(y_t) = softmax(W_o t_t)""",
         },
     ),
     "luong2015": Preset(
-        title="LSTM layers, attention from the new decoder state, attentional output; input feeding is a switch",
+        summary="LSTM, attention from the new state; input feeding optional, off by default",
         paper="Luong, Pham & Manning 2015, Effective Approaches to Attention-based Neural Machine "
         "Translation",
         equations="""\
@@ -90,7 +91,7 @@ p(y_t) = softmax(W_s h̃_t)""",
         settings={},
     ),
     "cheng2016": Preset(
-        title="LSTMN: an LSTM that attends to all its earlier states, in encoder and decoder",
+        summary="LSTMN: an LSTM that attends to all its earlier states, in encoder and decoder",
         paper="Cheng, Dong & Lapata 2016, Long Short-Term Memory-Networks for Machine Reading",
         equations="""\
 a_i = v · tanh(W_h h_i + W_x x_t + W_s s_{t-1});   α = softmax(a)     over all earlier h_i
@@ -110,7 +111,7 @@ p(y_t) = softmax(W_o tanh(U_o h_t + V_o y_{t-1} + C_o context_t))""",
         },
     ),
     "gnmt2016": Preset(
-        title="deep residual LSTM, attention from the bottom decoder layer fed to all layers above",
+        summary="deep residual LSTM; attention from the bottom decoder layer, fed to all layers above",
         paper="Wu et al. 2016, Google's Neural Machine Translation System",
         equations="""\
 h_i: LSTM stack, the first layer in both directions, residual from the second layer on
@@ -129,15 +130,15 @@ p(y_t) = softmax(W x_t)""",
         },
     ),
     "vaswani2017": Preset(
-        title="Transformer: multi-head scaled dot-product attention in place of recurrence",
+        summary="Transformer: multi-head attention instead of recurrence",
         paper="Vaswani et al. 2017, Attention Is All You Need",
         equations="""\
 x = √E word + position,   position_{t,2i} = sin(t / 10000^{2i/H}),  cos for 2i + 1
 head^i(q, h) = softmax(W_q^i q · W_k^i h / √d) W_v^i h,     d = H / heads
-x ← x + W_o [head^1(x, x); …; head^n(x, x)]                 decoder: not to what comes after
-x ← x + W_o [head^1(x, h); …; head^n(x, h)]                 decoder only: h of the source
+x ← x + W_o [head^1(x, x); …; head^n(x, x)]                 decoder: not to later positions
+x ← x + W_o [head^1(x, h); …; head^n(x, h)]                 decoder only: attends to the source
 x ← x + W_2 relu(W_1 x)
-LN before each part (paper: after each sum, model.norm = post)
+LN before each sublayer (paper: after each sum, model.norm = post)
 p(y_t) = softmax(W x_t)""",
         settings={
             "cell": "transformer",
@@ -155,9 +156,7 @@ p(y_t) = softmax(W x_t)""",
 }
 
 
-# Language models: presets without a source side. They predict the next word from those before it.
-
-
+# Language models have no source side: they predict the next token from the previous ones.
 _NO_SOURCE: Mapping[str, Any] = {
     "encoder_layers": 0,
     "bidirectional": "none",
@@ -165,17 +164,17 @@ _NO_SOURCE: Mapping[str, Any] = {
     "attention": "none",
     "readout": "state",
 }
-# There is nothing to compare with a reference, and the best continuation of a text is not a typical one.
-_OTHER_SECTIONS: Mapping[str, Any] = {
+# No reference to compare with; and the most probable continuation of a text is not a typical one, so sample.
+_LANGUAGE_MODEL_SETTINGS: Mapping[str, Any] = {
     "train.metric": "perplexity",
     "train.label_smoothing": 0.0,
     "search.sampling": True,
     "search.max_length_ratio": None,
 }
 
-LANGUAGE_MODELS: dict[str, Preset] = {
+LANGUAGE_MODEL_PRESETS: dict[str, Preset] = {
     "mikolov2010": Preset(
-        title="recurrent language model: no source side, a simple recurrent network",
+        summary="language model: a simple recurrent network",
         paper="Mikolov, Karafiát, Burget, Černocký & Khudanpur 2010, Recurrent Neural Network Based Language "
         "Model",
         equations="""\
@@ -183,21 +182,21 @@ s_0 = 0                                                     there is no source
 s_t = tanh(U y_{t-1} + W s_{t-1})                           (paper: σ)
 p(y_t) = softmax(V s_t)""",
         settings={**_NO_SOURCE, "decoder_layers": 1, "cell": "rnn"},
-        others=_OTHER_SECTIONS,
+        others=_LANGUAGE_MODEL_SETTINGS,
     ),
     "zaremba2014": Preset(
-        title="recurrent language model: no source side, LSTM layers with dropout between them",
+        summary="language model: LSTM layers with dropout between them",
         paper="Zaremba, Sutskever & Vinyals 2014, Recurrent Neural Network Regularization",
         equations="""\
 s_0 = 0                                                     there is no source
 s¹_t = LSTM¹(D y_{t-1}, s¹_{t-1});   sˡ_t = LSTMˡ(D sˡ⁻¹_t, sˡ_{t-1})      D: dropout, never along time
 p(y_t) = softmax(W D s_t)                                   the top layer's""",
         settings={**_NO_SOURCE, "decoder_layers": 2, "cell": "lstm", "embedding_size": 512},
-        others=_OTHER_SECTIONS,
+        others=_LANGUAGE_MODEL_SETTINGS,
     ),
 }
-FOR_ONE_SIDED_TEXT = "zaremba2014"
-"""What is trained on one-sided text if nothing else is named."""
+MONOLINGUAL_PRESET = "zaremba2014"
+"""The preset trained on monolingual text if none is named."""
 
-SYSTEMS: dict[str, Preset] = {**PRESETS, **LANGUAGE_MODELS}
-"""All presets: what translates, and what does not."""
+PRESETS: dict[str, Preset] = {**TRANSLATION_PRESETS, **LANGUAGE_MODEL_PRESETS}
+"""All presets."""

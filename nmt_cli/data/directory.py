@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Self
 
 from nmt_cli.config import Config, Resolved, load_resolved
-from nmt_cli.config.presets import FOR_ONE_SIDED_TEXT
+from nmt_cli.config.presets import MONOLINGUAL_PRESET
 from nmt_cli.data.split import Side, Split, SplitWriter, writing
 from nmt_cli.errors import StoreError
 from nmt_cli.files.manifest import check_manifest, write_manifest
@@ -48,7 +48,7 @@ def preset_for(path: Path) -> tuple[str, str] | None:
         one_sided = not json.loads((path / "corpora.json").read_text("utf-8"))["source_lang"]
     except (OSError, ValueError, KeyError, TypeError):  # `DataDirectory.open` says what is wrong
         return None
-    return (FOR_ONE_SIDED_TEXT, "one-sided text") if one_sided else None
+    return (MONOLINGUAL_PRESET, "one-sided text") if one_sided else None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt_cli import __version__
-from nmt_cli.config import SYSTEMS
+from nmt_cli.config import PRESETS
 from nmt_cli.files.durable import write_text
 from nmt_cli.run.directory import RunDirectory
 from nmt_cli.run.logs import ScoresLog
@@ -19,7 +19,7 @@ _TEST_SCORES = "## Scores on test sets"
 def model_card(run: RunDirectory, *, parameters: int, best: Mapping[str, Any] | None) -> str:
     """The card in Markdown; `best` is the line of metrics.jsonl of the model to use, if there is one."""
     facts, config = run.facts, run.config
-    preset = SYSTEMS[config.model.preset]
+    preset = PRESETS[config.model.preset]
     changed = [
         f"`{name} = {getattr(getattr(config, name.partition('.')[0]), name.partition('.')[2])}`"
         for name, origin in run.resolved.provenance.items()
@@ -31,7 +31,7 @@ def model_card(run: RunDirectory, *, parameters: int, best: Mapping[str, Any] | 
     lines = [
         title,
         "",
-        f"- System: `{config.model.preset}`, {preset.title} ({preset.paper}); {parameters:,} parameters",
+        f"- System: `{config.model.preset}`, {preset.summary} ({preset.paper}); {parameters:,} parameters",
         f"- Vocabulary: {pieces} {config.vocabulary.kind} pieces",
         f"- Data: `{Path(facts.data).name}` (manifest SHA-256 {facts.data_sha256[:12]}…)",
         f"- Settings other than the defaults: {', '.join(changed) or 'none'}; all are in `config.json`",

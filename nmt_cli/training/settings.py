@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nmt_cli.config import LANGUAGE_MODELS, SYSTEMS, Config, Resolved, corpus_defaults, setting_names
+from nmt_cli.config import LANGUAGE_MODEL_PRESETS, PRESETS, Config, Resolved, corpus_defaults, setting_names
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.errors import ConfigError
 
@@ -48,14 +48,14 @@ def _check_sides(settings: Resolved, data: DataDirectory) -> None:
     model = settings.config.model
     if not data.is_one_sided or model.is_language_model:
         return
-    if model.preset in LANGUAGE_MODELS:  # it has been given an encoder
+    if model.preset in LANGUAGE_MODEL_PRESETS:  # it has been given an encoder
         raise ConfigError(
             f"model.encoder_layers = {model.encoder_layers} needs a source, and the text in {data.path} has one side",
             hint="leave out model.encoder_layers and what was set to suit it",
         )
     raise ConfigError(
         f"model.preset = {model.preset} needs a source, and the text in {data.path} has one side",
-        hint=f"name a language model: --preset {' or '.join(LANGUAGE_MODELS)}",
+        hint=f"name a language model: --preset {' or '.join(LANGUAGE_MODEL_PRESETS)}",
     )
 
 
@@ -65,7 +65,7 @@ def with_model_settings(settings: Resolved, other: Resolved) -> Resolved:
     What the preset of that model sets in other sections comes with it.
     """
     names = [name for name in setting_names() if name.startswith("model.")]
-    names += SYSTEMS[other.config.model.preset].others
+    names += PRESETS[other.config.model.preset].others
     return _inherit(settings, other, [name for name in names if not _explicit(settings, name)], "--init", "")
 
 

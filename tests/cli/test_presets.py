@@ -2,7 +2,7 @@
 
 import pytest
 
-from nmt_cli.config import PRESETS, SYSTEMS
+from nmt_cli.config import PRESETS, TRANSLATION_PRESETS
 
 from .conftest import Run
 
@@ -10,15 +10,15 @@ from .conftest import Run
 def test_every_preset_has_one_line(nmt: Run) -> None:
     outcome = nmt("presets")
     assert outcome.code == 0
-    assert [line.split()[0] for line in outcome.stdout.strip().split("\n")] == list(SYSTEMS)
-    assert {"sutskever2014", "cho2014", "bahdanau2015", "luong2015", "gnmt2016"} <= set(PRESETS)
+    assert [line.split()[0] for line in outcome.stdout.strip().split("\n")] == list(PRESETS)
+    assert {"sutskever2014", "cho2014", "bahdanau2015", "luong2015", "gnmt2016"} <= set(TRANSLATION_PRESETS)
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_is_shown_with_equations_paper_settings_and_parameters(nmt: Run, name: str) -> None:
     outcome = nmt("presets", name)
     assert outcome.code == 0
-    preset = SYSTEMS[name]
+    preset = PRESETS[name]
     assert preset.paper in outcome.stdout
     assert preset.equations in outcome.stdout
     before, _, after = outcome.stdout.partition("# as by default")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt_cli.config import PRESETS, Config, load_resolved, resolve, setting_names
+from nmt_cli.config import TRANSLATION_PRESETS, Config, load_resolved, resolve, setting_names
 from nmt_cli.errors import ConfigError
 
 
@@ -31,14 +31,14 @@ def test_a_file_overrides_defaults_and_set_overrides_a_file(tmp_path: Path) -> N
     assert resolved.provenance["search.beam_size"] == "default"
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", TRANSLATION_PRESETS)
 def test_a_preset_lies_between_defaults_and_file(tmp_path: Path, name: str) -> None:
     file = write(tmp_path / "a.toml", f'[model]\npreset = "{name}"\nembedding_size = 17\n')
     resolved = resolve(file)
     assert resolved.config.model.preset == name
     assert resolved.config.model.embedding_size == 17
     assert resolved.provenance["model.embedding_size"] == f"file {file}"
-    for key, value in PRESETS[name].settings.items():
+    for key, value in TRANSLATION_PRESETS[name].settings.items():
         if key != "embedding_size":
             assert getattr(resolved.config.model, key) == value
             assert resolved.provenance[f"model.{key}"] == f"preset {name}"

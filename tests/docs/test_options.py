@@ -8,7 +8,7 @@ import pytest
 import typer  # noqa: TID251 - the commands as typer knows them
 
 from nmt_cli.cli.app import app
-from nmt_cli.config import PRESETS, SYSTEMS, setting_names
+from nmt_cli.config import PRESETS, setting_names
 from nmt_cli.recipe import recipe_names
 from tests.docs.commands import PAGES, REPOSITORY, Shown, shown_commands
 
@@ -49,7 +49,7 @@ def test_a_shown_command_and_its_options_exist(shown: Shown) -> None:
                 f"{key} in: {shown.line}"
             )
         if word == "--preset":
-            assert after in SYSTEMS or after == "NAME", shown.line
+            assert after in PRESETS or after == "NAME", shown.line
     if name == "recipe" and words and not words[0].startswith("-"):
         assert words[0] in recipe_names() or words[0] == "NAME", shown.line
 
@@ -62,9 +62,8 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / link).exists(), link
 
 
-def test_the_readme_has_all_presets_and_names_all_pages() -> None:
+def test_the_readme_links_to_every_page() -> None:
     readme = (REPOSITORY / "README.md").read_text("utf-8")
-    assert re.findall(r"^\| `(\w+)` \|", readme, re.MULTILINE) == list(PRESETS)
     for page in (REPOSITORY / "docs").glob("*.md"):
         assert f"docs/{page.name}" in readme, page.name
 

@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from nmt_cli.config import PRESETS, ModelConfig, VocabularyConfig
+from nmt_cli.config import TRANSLATION_PRESETS, ModelConfig, VocabularyConfig
 from nmt_cli.data.batch import collate
 from nmt_cli.errors import UsageError
 from nmt_cli.explanation import Explanation, explanations_json
@@ -37,7 +37,7 @@ def check_shapes(found: Explanation) -> None:
         assert {len(row) for row in found.word_attention} == {len(found.source_words)}
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", TRANSLATION_PRESETS)
 def test_every_preset_can_be_explained(make_explainer: MakeExplainer, preset: str) -> None:
     explainer = make_explainer(preset)
     found = explainer.explain(TEXT)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from nmt_cli.config import PRESETS
+from nmt_cli.config import TRANSLATION_PRESETS
 from nmt_cli.explanation import explanations_json
 from nmt_cli.explanation.self_attention import START, has_self_attention
 
@@ -58,5 +58,5 @@ def test_self_attention_is_there_only_if_asked_for(make_explainer: MakeExplainer
 
 
 def test_two_presets_have_self_attention(make_explainer: MakeExplainer) -> None:
-    having = [name for name in PRESETS if has_self_attention(make_explainer(name).settings)]
+    having = [name for name in TRANSLATION_PRESETS if has_self_attention(make_explainer(name).settings)]
     assert having == ["cheng2016", "vaswani2017"]

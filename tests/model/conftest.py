@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.config.presets import LANGUAGE_MODELS, PRESETS
+from nmt_cli.config.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
 from nmt_cli.data.batch import Batch
 from nmt_cli.model import Seq2Seq, build_model
 
@@ -19,7 +19,7 @@ FEEDING = {"input_feeding": True}
 TWO_LAYERS = {"encoder_layers": 2, "decoder_layers": 2}
 WITH_COVERAGE = {"attention": "additive", "coverage": True}
 SWITCHES: list[tuple[str, dict[str, Any]]] = [
-    *((name, {}) for name in PRESETS),
+    *((name, {}) for name in TRANSLATION_PRESETS),
     *(("luong2015", FEEDING | {"cell": cell}) for cell in ("rnn", "gru")),
     *(("bahdanau2015", {"cell": cell}) for cell in ("rnn", "lstm")),
     *(("luong2015", FEEDING | {"attention": score}) for score in ("additive", "dot", "scaled_dot", "concat")),
@@ -66,7 +66,7 @@ SWITCHES: list[tuple[str, dict[str, Any]]] = [
     ("luong2015", {"intra_attention": "both", "initial_state": "mean"}),
     ("sutskever2014", {"intra_attention": "both"}),
     ("luong2015", {"initial_state": "zero", "decoder_layers": 2}),
-    *((name, {}) for name in LANGUAGE_MODELS),
+    *((name, {}) for name in LANGUAGE_MODEL_PRESETS),
     ("mikolov2010", {"cell": "gru", "readout": "tanh", "tied_embeddings": "decoder"}),
     ("mikolov2010", {"cell": "lstm", "intra_attention": "decoder"}),
     ("zaremba2014", {"embedding_size": 8, "residual": True, "layer_norm": True}),
@@ -94,7 +94,7 @@ def config(request: pytest.FixtureRequest) -> ModelConfig:
     return ModelConfig.from_preset(preset, **TINY | overrides)
 
 
-@pytest.fixture(params=list(PRESETS))
+@pytest.fixture(params=list(TRANSLATION_PRESETS))
 def preset(request: pytest.FixtureRequest) -> ModelConfig:
     """Every preset."""
     return ModelConfig.from_preset(request.param, **TINY)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from nmt_cli.config import LANGUAGE_MODELS, PRESETS, SYSTEMS, ModelConfig, resolve
+from nmt_cli.config import LANGUAGE_MODEL_PRESETS, PRESETS, TRANSLATION_PRESETS, ModelConfig, resolve
 from nmt_cli.data.batch import Batch, collate
 from nmt_cli.errors import ConfigError
 from nmt_cli.model import OwnWords, Seq2Seq, build_model
@@ -76,7 +76,7 @@ def test_a_language_model_learns_a_language_to_its_true_perplexity(cell: str) ->
     assert math.exp(cross_entropy(model, forgetful)) > 1.3 * true
 
 
-@pytest.mark.parametrize("name", LANGUAGE_MODELS)
+@pytest.mark.parametrize("name", LANGUAGE_MODEL_PRESETS)
 def test_the_source_changes_nothing(name: str, build: Build, pad: Pad, pairs: Pairs) -> None:
     model = build(ModelConfig.from_preset(name, embedding_size=6, hidden_size=8))
     with_source, without = pad(pairs), one_sided([target for _, target in pairs])
@@ -85,20 +85,20 @@ def test_the_source_changes_nothing(name: str, build: Build, pad: Pad, pairs: Pa
     assert_close(model.loss(other), model.loss(without))
 
 
-@pytest.mark.parametrize("name", LANGUAGE_MODELS)
+@pytest.mark.parametrize("name", LANGUAGE_MODEL_PRESETS)
 def test_the_first_state_is_zero_and_memory_is_empty(name: str, build: Build, pad: Pad, pairs: Pairs) -> None:
     model = build(ModelConfig.from_preset(name, embedding_size=6, hidden_size=8))
     batch = pad(pairs)
     memory = model.encode(batch.source, batch.source_lengths)
     assert memory.keys is memory.values is memory.summary is None
-    assert len(memory.initial) == SYSTEMS[name].settings["decoder_layers"]
+    assert len(memory.initial) == PRESETS[name].settings["decoder_layers"]
     for part in (part for layer in memory.initial for part in layer):
         assert part.shape == (3, 8)
         assert part.dtype == torch.float64
         assert not part.any()
 
 
-@pytest.mark.parametrize("name", LANGUAGE_MODELS)
+@pytest.mark.parametrize("name", LANGUAGE_MODEL_PRESETS)
 @pytest.mark.parametrize("how", [{"own_words": OwnWords(0.5, "drawn")}, {"share": 0.5}], ids=["own", "share"])
 def test_training_modes_work_without_a_source(
     name: str, how: dict[str, OwnWords | float], build: Build, pad: Pad, pairs: Pairs
@@ -110,7 +110,7 @@ def test_training_modes_work_without_a_source(
     assert all(p.grad is not None and bool(p.grad.isfinite().all()) for p in model.parameters())
 
 
-@pytest.mark.parametrize("name", LANGUAGE_MODELS)
+@pytest.mark.parametrize("name", LANGUAGE_MODEL_PRESETS)
 @pytest.mark.parametrize("joint", [True, False])
 def test_there_are_no_weights_for_source_words(name: str, joint: bool) -> None:
     config = ModelConfig.from_preset(name, embedding_size=16, hidden_size=16)
@@ -123,8 +123,8 @@ def test_there_are_no_weights_for_source_words(name: str, joint: bool) -> None:
 
 
 def test_language_models_are_presets_that_bring_what_follows() -> None:
-    assert list(SYSTEMS) == [*PRESETS, *LANGUAGE_MODELS]
-    for name, preset in LANGUAGE_MODELS.items():
+    assert list(PRESETS) == [*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS]
+    for name, preset in LANGUAGE_MODEL_PRESETS.items():
         resolved = resolve(assignments=[f"model.preset={name}"])
         assert resolved.config.model == ModelConfig.from_preset(name)
         assert resolved.config.model.is_language_model
@@ -133,7 +133,7 @@ def test_language_models_are_presets_that_bring_what_follows() -> None:
         assert resolved.provenance["train.metric"] == f"preset {name}"
         assert preset.paper[-1].isalpha()
         assert "softmax" in preset.equations
-    assert not any(ModelConfig.from_preset(name).is_language_model for name in PRESETS)
+    assert not any(ModelConfig.from_preset(name).is_language_model for name in TRANSLATION_PRESETS)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.config.presets import PRESETS
+from nmt_cli.config.presets import TRANSLATION_PRESETS
 from nmt_cli.data.batch import Batch
 from nmt_cli.model import Seq2Seq
 
@@ -64,7 +64,7 @@ def test_a_batch_of_n_equals_n_batches_of_one(
             assert_close(attention[row : row + 1, :T, :S], attention_alone)
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", TRANSLATION_PRESETS)
 @given(drawn=any_pairs)
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_sentences_together_equal_each_alone(name: str, drawn: Pairs, build: Build, pad: Pad) -> None:
@@ -147,7 +147,7 @@ def test_attention_rows_sum_to_one_and_are_zero_on_padding(
         assert torch.count_nonzero(attention[row, :, length:]) == 0
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", TRANSLATION_PRESETS)
 def test_reversing_the_source_in_the_data_equals_the_switch(
     name: str, build: Build, pad: Pad, pairs: Pairs
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.config.presets import PRESETS
+from nmt_cli.config.presets import TRANSLATION_PRESETS
 from nmt_cli.data.batch import Batch
 from nmt_cli.model import OwnWords, Seq2Seq, build_model
 from nmt_cli.model.transformer import TransformerDecoder
@@ -70,7 +70,7 @@ def train(model: Seq2Seq, updates: int, batch: Callable[[], Batch], **how: Any) 
 
 
 @pytest.mark.parametrize("task", ["copy", "reverse"])
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", TRANSLATION_PRESETS)
 def test_a_preset_learns_to_copy_and_to_reverse(name: str, task: str, pad: Pad) -> None:
     learns(*tiny(name), task, pad)
 

@@ -7,12 +7,12 @@ from pydantic import ValidationError
 
 from nmt_cli.config.layers import resolve
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.config.presets import PRESETS
+from nmt_cli.config.presets import TRANSLATION_PRESETS
 from nmt_cli.errors import ConfigError
 
 NO_ATTENTION = {"attention": "none", "readout": "state"}
 FEEDING = {"input_feeding": True}
-TRANSFORMER = dict(PRESETS["vaswani2017"].settings)
+TRANSFORMER = dict(TRANSLATION_PRESETS["vaswani2017"].settings)
 CONTRADICTIONS: list[tuple[dict[str, Any], str, str]] = [
     (
         NO_ATTENTION | {"input_feeding": True, "readout": "attentional"},
@@ -97,7 +97,7 @@ def test_all_contradictions_are_reported_at_once() -> None:
 
 
 def test_there_are_seven_presets_and_each_is_consistent() -> None:
-    assert list(PRESETS) == [
+    assert list(TRANSLATION_PRESETS) == [
         "sutskever2014",
         "cho2014",
         "bahdanau2015",
@@ -106,10 +106,10 @@ def test_there_are_seven_presets_and_each_is_consistent() -> None:
         "gnmt2016",
         "vaswani2017",
     ]
-    for name, preset in PRESETS.items():
+    for name, preset in TRANSLATION_PRESETS.items():
         config = ModelConfig.from_preset(name)
         assert config.preset == name
-        assert preset.title
+        assert preset.summary
         assert preset.paper[-1].isalpha()
         assert "softmax" in preset.equations
         assert all(getattr(config, key) == value for key, value in preset.settings.items())
@@ -121,7 +121,7 @@ def test_a_transformer_may_have_sides_of_different_depth() -> None:
 
 
 def test_resolving_a_preset_gives_its_settings() -> None:
-    for name in PRESETS:
+    for name in TRANSLATION_PRESETS:
         assert resolve(assignments=[f"model.preset={name}"]).config.model == ModelConfig.from_preset(name)
 
 

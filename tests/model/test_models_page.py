@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.config.presets import PRESETS
+from nmt_cli.config.presets import TRANSLATION_PRESETS
 from nmt_cli.data.batch import Batch
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.scores import SCORES
@@ -40,7 +40,7 @@ def test_the_example_of_a_new_score_function_works(
 
 
 def test_every_preset_and_every_score_has_its_place() -> None:
-    assert re.findall(r"^### (\w+\d{4})$", PAGE, re.MULTILINE) == list(PRESETS)
+    assert re.findall(r"^### (\w+\d{4})$", PAGE, re.MULTILINE) == list(TRANSLATION_PRESETS)
     for score in SCORES:
         assert f"`{score}`" in PAGE
 

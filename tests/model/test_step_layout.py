@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.config import ModelConfig
-from nmt_cli.config.presets import PRESETS
+from nmt_cli.config.presets import TRANSLATION_PRESETS
 from nmt_cli.errors import UsageError
 from nmt_cli.model import Seq2Seq, build_model
 from nmt_cli.model.decoder import RecurrentDecoder
@@ -39,7 +39,7 @@ def step_logits(model: Seq2Seq) -> Tensor:
     return torch.cat(steps, dim=1)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", TRANSLATION_PRESETS)
 @torch.inference_mode()
 def test_an_arranged_model_computes_the_same(preset: str) -> None:
     model = model_of(preset, 40, 16)
@@ -50,7 +50,7 @@ def test_an_arranged_model_computes_the_same(preset: str) -> None:
         torch.testing.assert_close(a, b)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", TRANSLATION_PRESETS)
 @torch.inference_mode()
 def test_8_bit_steps_are_near_those_in_full_precision(preset: str) -> None:
     model = model_of(preset, 200, 128)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from nmt_cli.config import PRESETS, TrainConfig, resolve
+from nmt_cli.config import TRANSLATION_PRESETS, TrainConfig, resolve
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.data.batch import Batch
 from nmt_cli.errors import ConfigError
@@ -62,7 +62,7 @@ def test_a_parallel_decoder_is_fed_what_it_said_after_the_right_words(
     )
 
 
-@pytest.mark.parametrize("name", list(PRESETS))
+@pytest.mark.parametrize("name", list(TRANSLATION_PRESETS))
 def test_the_loss_is_that_of_the_mixed_inputs(name: str, build: Build, pad: Pad, pairs: Pairs) -> None:
     model, batch = build(ModelConfig.from_preset(name, **TINY)), pad(pairs)
     own = OwnWords(0.5, "drawn")

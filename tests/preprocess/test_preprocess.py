@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from nmt_cli.config import FILTERS, PRESETS, ModelConfig, resolve
+from nmt_cli.config import FILTERS, TRANSLATION_PRESETS, ModelConfig, resolve
 from nmt_cli.corpus import parallel
 from nmt_cli.data.directory import DataDirectory, Split
 from nmt_cli.errors import CorpusError, UsageError, VocabularyError
@@ -267,7 +267,7 @@ def test_no_training_corpus_is_an_error(tmp_path: Path) -> None:
         preprocess(request, lambda report: None)
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", TRANSLATION_PRESETS)
 @pytest.mark.parametrize("changes", [{}, {"hidden_size": 64, "embedding_size": 32}])
 def test_the_memory_estimate_knows_the_size_of_every_preset(name: str, changes: dict[str, int]) -> None:
     config = ModelConfig.from_preset(name, **changes)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.config.presets import PRESETS
+from nmt_cli.config.presets import TRANSLATION_PRESETS
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.errors import ConfigError, NmtError
 from nmt_cli.model import Seq2Seq, build_model
@@ -16,7 +16,7 @@ from nmt_cli.vocabulary.token_ids import BOS, EOS, PAD
 
 VOCABULARY = 150  # more than one chunk of candidates
 BANNED = (PAD, 1, BOS)
-presets = pytest.mark.parametrize("preset", PRESETS)
+presets = pytest.mark.parametrize("preset", TRANSLATION_PRESETS)
 
 
 def build(preset: str, seed: int = 0) -> Seq2Seq:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from nmt_cli.config import PRESETS, resolve
+from nmt_cli.config import TRANSLATION_PRESETS, resolve
 from nmt_cli.training.settings import changed_settings, with_model_settings
 
 TRANSFORMER = "model.preset=vaswani2017"
@@ -12,7 +12,7 @@ RATE = "train.learning_rate"
 def test_the_transformer_has_a_learning_rate_of_its_own() -> None:
     default = resolve().config.train.learning_rate
     resolved = resolve(None, [TRANSFORMER])
-    assert resolved.config.train.learning_rate == PRESETS["vaswani2017"].others[RATE] < default
+    assert resolved.config.train.learning_rate == TRANSLATION_PRESETS["vaswani2017"].others[RATE] < default
     assert resolved.provenance[RATE] == "preset vaswani2017"
 
 

@@ -18,42 +18,42 @@ def presets(
     ] = None,
 ) -> None:
     """List the published systems, or show one: its equations, paper, settings and number of parameters."""
-    from nmt_cli.config import SYSTEMS
+    from nmt_cli.config import PRESETS
 
     if name is None:
         _list()
-    elif name in SYSTEMS:
+    elif name in PRESETS:
         _show(name)
     else:
         import difflib
 
-        near = difflib.get_close_matches(name, SYSTEMS, n=1, cutoff=0.0)[0]
+        near = difflib.get_close_matches(name, PRESETS, n=1, cutoff=0.0)[0]
         raise UsageError(f"there is no preset {name} (nearest: {near})", hint="`nmt presets` lists them all")
 
 
 def _list() -> None:
     from rich.table import Table
 
-    from nmt_cli.config import SYSTEMS
+    from nmt_cli.config import PRESETS
 
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
-    for name, preset in SYSTEMS.items():
-        table.add_row(name, preset.title)
+    for name, preset in PRESETS.items():
+        table.add_row(name, preset.summary)
     results().print(table)
 
 
 def _show(name: str) -> None:
     from rich.text import Text
 
-    from nmt_cli.config import SYSTEMS, resolve
+    from nmt_cli.config import PRESETS, resolve
     from nmt_cli.config.reference import toml_value
 
-    preset = SYSTEMS[name]
+    preset = PRESETS[name]
     resolved = resolve(None, [f"model.preset={name}"])
     console = results()
-    console.print(Text(name, style="bold"), Text(preset.title, style="italic"), sep="  ")
+    console.print(Text(name, style="bold"), Text(preset.summary, style="italic"), sep="  ")
     console.print(Text(preset.paper))
     console.print()
     console.print(Text(preset.equations), soft_wrap=True)

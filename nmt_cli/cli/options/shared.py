@@ -22,9 +22,9 @@ def _complete_setting(incomplete: str) -> list[str]:
 
 def complete_preset(incomplete: str) -> list[str]:
     """Names of presets that begin like this."""
-    from nmt_cli.config import SYSTEMS
+    from nmt_cli.config import PRESETS
 
-    return [name for name in SYSTEMS if name.startswith(incomplete)]
+    return [name for name in PRESETS if name.startswith(incomplete)]
 
 
 ConfigOption = Annotated[
