@@ -1,11 +1,19 @@
-"""One schema for all settings, and the layers they come from."""
+"""Settings: one schema, no defaults anywhere else.
+
+section         what a setting is: name, default, check, one line of help
+data, vocabulary, model, train, search   the settings, one module per section
+contradictions  settings of `model` that cannot be combined
+presets         published systems as settings
+layers          `Config`, all sections; defaults < preset < file < `--set`
+defaults        defaults by corpus size, and of command-line options that are not settings
+reference       the settings described from the schema: `nmt config`, docs/configuration.md
+"""
 
 from nmt_cli.config.data import FILTERS, DataConfig
 from nmt_cli.config.defaults import CORPUS_SIZES, corpus_defaults
-from nmt_cli.config.layers import Resolved, load_resolved, resolve, sections, setting_names
+from nmt_cli.config.layers import Config, Resolved, load_resolved, resolve, sections, setting_names
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.config.presets import LANGUAGE_MODEL_PRESETS, PRESETS, TRANSLATION_PRESETS, Preset
-from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.config.train import TrainConfig
 from nmt_cli.config.vocabulary import VocabularyConfig

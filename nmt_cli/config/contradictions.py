@@ -1,14 +1,16 @@
-"""Settings of the section `model` that contradict each other: both are named, with what to change."""
+"""Contradictory settings in the section `model`: each message names both settings and what to change."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from nmt_cli.config.section import default_of, incompatible, shown
+
 if TYPE_CHECKING:
     from nmt_cli.config.model import ModelConfig
 
-# What the layers of a Transformer leave no choice of.
+# The only possible values in a Transformer.
 _TRANSFORMER: dict[str, Any] = {
     "intra_attention": "none",
     "bidirectional": "all",
@@ -24,7 +26,7 @@ _TRANSFORMER: dict[str, Any] = {
     "input_feeding": False,
     "readout": "state",
 }
-# What a language model, which has no source, leaves no choice of.
+# The only possible values in a language model, which has no source.
 _LANGUAGE_MODEL: dict[str, Any] = {
     "bidirectional": "none",
     "initial_state": "zero",
@@ -38,7 +40,7 @@ _LANGUAGE_MODEL: dict[str, Any] = {
     "query": "after",
     "input_feeding": False,
 }
-# What means nothing without another setting: (setting, the other one, its values that give a meaning).
+# Settings without effect unless another one has certain values: (setting, the other one, those values).
 _DEPENDENT: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("attention_size", "attention", ("additive", "projected_dot")),
     ("attention_positions", "attention", ("location",)),
@@ -52,28 +54,28 @@ _DEPENDENT: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
 
 
 def contradictions(config: ModelConfig) -> Iterator[str]:
-    """All that there are."""
+    """A message for every contradiction."""
     if config.is_language_model:
-        yield from _of_the_language_model(config)
+        yield from _in_language_model(config)
     elif config.cell == "transformer":
-        yield from _of_the_transformer(config)
+        yield from _in_transformer(config)
     else:
-        yield from _of_recurrence(config)
+        yield from _in_recurrent_model(config)
     if not config.is_language_model:
-        yield from _of_the_kind_of_attention(config)
-    yield from _of_sizes(config)
+        yield from _in_kind_of_attention(config)
+    yield from _in_sizes(config)
     for name, other, values in _DEPENDENT:
-        if getattr(config, name) != _default(config, name) and getattr(config, other) not in values:
+        if getattr(config, name) != default_of(config, name) and getattr(config, other) not in values:
             yield _contradiction(config, name, other, f"leave out model.{name}")
 
 
-def _of_the_language_model(config: ModelConfig) -> Iterator[str]:
+def _in_language_model(config: ModelConfig) -> Iterator[str]:
     if config.cell == "transformer":
         yield _contradiction(config, "cell", "encoder_layers", "set model.cell = lstm, gru or rnn")
         return
     for name, value in _LANGUAGE_MODEL.items():
         if getattr(config, name) != value:
-            advice = f"leave out model.{name}" if value is None else f"set model.{name} = {_shown(value)}"
+            advice = f"leave out model.{name}" if value is None else f"set model.{name} = {shown(value)}"
             yield _contradiction(config, name, "encoder_layers", advice)
     if config.readout == "attentional":
         yield _contradiction(config, "readout", "encoder_layers", "set model.readout = state, tanh or maxout")
@@ -81,54 +83,54 @@ def _of_the_language_model(config: ModelConfig) -> Iterator[str]:
         yield _contradiction(
             config, "intra_attention", "encoder_layers", "set model.intra_attention = decoder"
         )
-    # Nothing more about attention: what suits one cannot be right where there is none to attend to.
-    yield from _of_layers(config)
+    # No further checks of attention: their advice would not apply to a model without a source.
+    yield from _in_layers(config)
 
 
-def _of_the_transformer(config: ModelConfig) -> Iterator[str]:
+def _in_transformer(config: ModelConfig) -> Iterator[str]:
     for name, value in _TRANSFORMER.items():
         if getattr(config, name) != value:
-            yield _contradiction(config, name, "cell", f"set model.{name} = {_shown(value)}")
+            yield _contradiction(config, name, "cell", f"set model.{name} = {shown(value)}")
     if config.heads is None:
         yield _contradiction(config, "heads", "cell", "set model.heads = 4")
 
 
-def _of_recurrence(config: ModelConfig) -> Iterator[str]:
-    yield from _of_attention(config)
-    yield from _of_the_readout(config)
-    yield from _of_layers(config)
+def _in_recurrent_model(config: ModelConfig) -> Iterator[str]:
+    yield from _in_attention(config)
+    yield from _in_readout(config)
+    yield from _in_layers(config)
     if config.initial_state == "copy" and config.encoder_layers != config.decoder_layers:
         yield (
-            f"model.initial_state = copy contradicts model.encoder_layers = {config.encoder_layers} with "
+            f"model.initial_state = copy is incompatible with model.encoder_layers = {config.encoder_layers} with "
             f"model.decoder_layers = {config.decoder_layers}; set model.initial_state = projection"
         )
-    knows_nothing = config.attention == "none" and not config.context_every_step
-    if config.initial_state == "zero" and knows_nothing:
+    source_unused = config.attention == "none" and not config.context_every_step
+    if config.initial_state == "zero" and source_unused:
         yield _contradiction(
             config,
             "initial_state",
             "attention",
-            "the source would be used nowhere; set model.initial_state = copy",
+            "the source would not be used; set model.initial_state = copy",
         )
 
 
-def _of_layers(config: ModelConfig) -> Iterator[str]:
+def _in_layers(config: ModelConfig) -> Iterator[str]:
     if config.intra_attention != "none" and config.cell == "gru":
         yield _contradiction(config, "intra_attention", "cell", "set model.cell = lstm or rnn")
     if config.residual and max(config.encoder_layers, config.decoder_layers) == 1:
         yield (
-            f"model.residual = true contradicts model.encoder_layers = {config.encoder_layers} with "
+            f"model.residual = true is incompatible with model.encoder_layers = {config.encoder_layers} with "
             "model.decoder_layers = 1; set model.residual = false"
         )
 
 
-def _of_attention(config: ModelConfig) -> Iterator[str]:
+def _in_attention(config: ModelConfig) -> Iterator[str]:
     if config.attention == "none":
         if config.input_feeding:
             yield _contradiction(config, "input_feeding", "attention", "set model.input_feeding = false")
         if config.query == "before":
             yield _contradiction(
-                config, "query", "attention", "set model.query = after or choose an attention"
+                config, "query", "attention", "set model.query = after, or choose an attention"
             )
         if config.attention_layer == "bottom":
             yield _contradiction(config, "attention_layer", "attention", "set model.attention_layer = top")
@@ -149,10 +151,10 @@ def _of_attention(config: ModelConfig) -> Iterator[str]:
             )
 
 
-def _of_the_kind_of_attention(config: ModelConfig) -> Iterator[str]:
+def _in_kind_of_attention(config: ModelConfig) -> Iterator[str]:
     if config.attention == "none":
-        for name, nothing in (("heads", None), ("hard_attention", False), ("attention_span", "global")):
-            if getattr(config, name) != nothing:
+        for name, neutral in (("heads", None), ("hard_attention", False), ("attention_span", "global")):
+            if getattr(config, name) != neutral:
                 yield _contradiction(config, name, "attention", f"leave out model.{name}")
     elif config.context_every_step:
         yield _contradiction(config, "context_every_step", "attention", "set model.attention = none")
@@ -167,17 +169,19 @@ def _of_the_kind_of_attention(config: ModelConfig) -> Iterator[str]:
             yield _contradiction(config, "heads", name, "leave out model.heads")
 
 
-def _of_the_readout(config: ModelConfig) -> Iterator[str]:
+def _in_readout(config: ModelConfig) -> Iterator[str]:
     if config.input_feeding and config.attention != "none" and config.readout != "attentional":
         yield _contradiction(config, "input_feeding", "readout", "set model.readout = attentional")
-    reads_nothing = config.attention != "none" and config.query == "after" and config.attention_layer == "top"
-    if config.readout == "state" and reads_nothing and not config.input_feeding:
+    context_unused = (
+        config.attention != "none" and config.query == "after" and config.attention_layer == "top"
+    )
+    if config.readout == "state" and context_unused and not config.input_feeding:
         yield _contradiction(
-            config, "readout", "query", "the context would be used nowhere; set model.readout = attentional"
+            config, "readout", "query", "the context would not be used; set model.readout = attentional"
         )
 
 
-def _of_sizes(config: ModelConfig) -> Iterator[str]:
+def _in_sizes(config: ModelConfig) -> Iterator[str]:
     if config.readout == "state" and config.readout_size is not None:
         yield _contradiction(config, "readout_size", "readout", "leave out model.readout_size")
     if config.tied_embeddings in ("decoder", "all") and config.features_size != config.embedding_size:
@@ -189,7 +193,7 @@ def _of_sizes(config: ModelConfig) -> Iterator[str]:
         whole = config.heads if config.heads % 2 == 0 else 2 * config.heads  # even, for two directions
         nearest = whole * max(1, round(config.hidden_size / whole))
         yield _contradiction(
-            config, "heads", "hidden_size", f"set model.hidden_size = {nearest}, or other model.heads"
+            config, "heads", "hidden_size", f"set model.hidden_size = {nearest}, or change model.heads"
         )
     if config.variational_dropout and not config.dropout and not config.input_dropout:
         yield _contradiction(
@@ -198,15 +202,4 @@ def _of_sizes(config: ModelConfig) -> Iterator[str]:
 
 
 def _contradiction(config: ModelConfig, first: str, second: str, advice: str) -> str:
-    one, other = (f"model.{name} = {_shown(getattr(config, name))}" for name in (first, second))
-    return f"{one} contradicts {other}; {advice}"
-
-
-def _default(config: ModelConfig, name: str) -> Any:
-    return type(config).model_fields[name].default
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "not set"
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return incompatible("model", config, first, second, advice)

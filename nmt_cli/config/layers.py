@@ -1,4 +1,8 @@
-"""Layers of settings: defaults < preset < file < `--set`, each value remembering the layer it came from."""
+"""The whole configuration, merged from layers: defaults < preset < file < `--set`.
+
+`Config` is the schema of all settings; `resolve` merges the layers, validates the result and records the layer each
+value came from.
+"""
 
 import difflib
 import json
@@ -6,27 +10,51 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 
+from nmt_cli.config.data import DataConfig
+from nmt_cli.config.model import ModelConfig
 from nmt_cli.config.presets import PRESETS
-from nmt_cli.config.schema import Config
-from nmt_cli.config.section import Section
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.config.section import Section, problems
+from nmt_cli.config.train import TrainConfig
+from nmt_cli.config.vocabulary import VocabularyConfig
 from nmt_cli.errors import ConfigError
+
+
+class Config(Section):
+    """Every setting, by section."""
+
+    data: DataConfig = DataConfig()
+    vocabulary: VocabularyConfig = VocabularyConfig()
+    model: ModelConfig = ModelConfig()
+    train: TrainConfig = TrainConfig()
+    search: SearchConfig = SearchConfig()
+
+    @model_validator(mode="after")
+    def _language_models_are_selected_by_perplexity(self) -> Self:
+        if self.model.is_language_model and self.train.metric != "perplexity":
+            raise ValueError(
+                f"train.metric = {self.train.metric} is incompatible with model.encoder_layers = 0, which makes a "
+                "language model; set train.metric = perplexity"
+            )
+        return self
+
 
 Flat = dict[str, Any]  # "section.key" → value
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """A checked configuration and, for every setting, the layer that decided it."""
+    """A validated configuration and, for every setting, the layer its value came from."""
 
     config: Config
     provenance: Mapping[str, str]  # "section.key" → "default", "preset luong2015", "file x.toml" or "--set"
 
     def to_json(self) -> str:
-        """The resolved copy that travels with every result."""
+        """The content of config.json, which is part of every data and run directory."""
         content = {"settings": self.config.model_dump(mode="json"), "provenance": dict(self.provenance)}
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
@@ -34,10 +62,10 @@ class Resolved:
 def resolve(
     file: Path | None = None, assignments: Sequence[str] = (), *, preset: tuple[str, str] | None = None
 ) -> Resolved:
-    """Merge all layers and check the result; every error found is reported in one ConfigError.
+    """Merge all layers and validate the result; all errors are reported together in one ConfigError.
 
-    `assignments` are the texts given with `--set`, such as `train.seed=2`; `preset` is the one to take if none is
-    named, and why.
+    `assignments` are the arguments of `--set`, such as `train.seed=2`. `preset` is the preset to use if no layer
+    names one, and the name of that layer.
     """
     errors: list[str] = []
     layers: list[tuple[str, Flat]] = []
@@ -62,7 +90,7 @@ def resolve(
     try:
         config = Config.model_validate(merged)
     except ValidationError as error:
-        errors.extend(_explain(error, provenance))
+        errors.extend(problems(error, provenance))
     if errors:
         raise ConfigError(
             "; ".join(errors), hint="`nmt config` lists every setting with its type and default"
@@ -76,7 +104,7 @@ def _preset_settings(name: str) -> Flat:
 
 
 def section_assignments(section: str, assignments: Sequence[str]) -> dict[str, Any]:
-    """The values that `--set` texts give to the settings of one section, by key; other settings are refused."""
+    """The values that `--set` arguments give to one section, by key; settings of other sections are rejected."""
     errors: list[str] = []
     flat = _parse_assignments(assignments, errors)
     errors += [
@@ -84,7 +112,7 @@ def section_assignments(section: str, assignments: Sequence[str]) -> dict[str, A
     ]
     if errors:
         raise ConfigError(
-            "; ".join(errors), hint=f"`nmt config` lists every setting; those of {section} are meant here"
+            "; ".join(errors), hint=f"`nmt config` lists every setting; use those that begin with {section}."
         )
     return {key.partition(".")[2]: value for key, value in flat.items()}
 
@@ -92,18 +120,18 @@ def section_assignments(section: str, assignments: Sequence[str]) -> dict[str, A
 def load_resolved(path: Path) -> Resolved:
     """Read back what `Resolved.to_json` wrote."""
     content = json.loads(path.read_text(encoding="utf-8"))
-    # What was written before a setting existed has it by default.
+    # A setting that is newer than the file has its default.
     provenance = {name: content["provenance"].get(name, "default") for name in setting_names()}
     return Resolved(Config.model_validate(content["settings"]), provenance)
 
 
 def setting_names() -> list[str]:
-    """Every setting there is, as `section.key`, in the order of the schema."""
+    """Every setting as `section.key`, in the order of the schema."""
     return [f"{section}.{key}" for section, model in sections() for key in model.model_fields]
 
 
 def sections() -> Iterator[tuple[str, type[Section]]]:
-    """The sections of the schema by name."""
+    """The sections of the schema, with their names."""
     for name, field in Config.model_fields.items():
         assert isinstance(field.annotation, type)
         assert issubclass(field.annotation, Section)
@@ -130,7 +158,7 @@ def _flatten(content: Mapping[str, Any], where: str, errors: list[str]) -> Flat:
         if isinstance(values, dict):
             flat.update((f"{section}.{key}", value) for key, value in values.items())
         else:
-            errors.append(f"{where}{section} stands outside of a [section]")
+            errors.append(f"{where}{section} is outside of any [section]")
     return {key: value for key, value in flat.items() if _known(key, where, errors)}
 
 
@@ -147,7 +175,7 @@ def _parse_assignments(assignments: Sequence[str], errors: list[str]) -> Flat:
 
 
 def _parse_value(text: str) -> Any:
-    """TOML's reading of a value (numbers, true, "text", [lists]); anything else is plain text."""
+    """A value parsed as TOML (numbers, true, "text", [lists]); anything else is plain text."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -158,19 +186,8 @@ def _known(key: str, where: str, errors: list[str]) -> bool:
     known = setting_names()
     if key in known:
         return True
-    # A key without its section, or in the wrong one, is meant as often as a misspelt one.
+    # A key with a missing or wrong section is as common a mistake as a typo.
     suffix = [name for name in known if name.rpartition(".")[2] == key.rpartition(".")[2]]
     near = suffix or difflib.get_close_matches(key, known, n=1, cutoff=0.0)
     errors.append(f"{where}{key} is not a setting (nearest: {near[0]})")
     return False
-
-
-def _explain(error: ValidationError, provenance: Mapping[str, str]) -> Iterator[str]:
-    for detail in error.errors(include_url=False):
-        key = ".".join(str(part) for part in detail["loc"][:2])
-        message = detail["msg"].removeprefix("Value error, ")
-        origin = provenance.get(key)
-        if "." not in key:  # a contradiction between settings; its message names them
-            yield message
-        else:
-            yield f"{key} = {detail['input']!r} ({origin}): {message[0].lower()}{message[1:]}"

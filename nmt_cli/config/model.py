@@ -1,4 +1,4 @@
-"""Settings of the section `model`. The defaults are those of the preset `luong2015`."""
+"""Settings of the section `model`: the architecture. The defaults are the preset `luong2015`."""
 
 import difflib
 from typing import Any, Literal, Self
@@ -7,87 +7,92 @@ from pydantic import field_validator, model_validator
 
 from nmt_cli.config.contradictions import contradictions
 from nmt_cli.config.presets import PRESETS
-from nmt_cli.config.section import Section, setting
+from nmt_cli.config.section import Section, reject, setting
 
 
 class ModelConfig(Section):
-    """The network. H is `hidden_size`, s_t the decoder state at step t, h_i the encoder state at word i."""
+    """The network. H is `hidden_size`, s_t the decoder state at step t, h_i the encoder state of source word i."""
 
-    preset: str = setting("luong2015", "a published system; `nmt presets` lists them")
-    embedding_size: int = setting(256, "size of a word vector", ge=1)
+    preset: str = setting("luong2015", "published system to start from; `nmt presets` lists them")
+    embedding_size: int = setting(256, "size of the word embeddings", ge=1)
     hidden_size: int = setting(
-        512, "size H of a decoder state; a bidirectional encoder has half in each direction", ge=1
+        512, "size H of the decoder state; a bidirectional encoder has H/2 per direction", ge=1
     )
-    encoder_layers: int = setting(1, "layers of the encoder; 0: none, which makes a language model", ge=0)
-    decoder_layers: int = setting(1, "recurrent layers of the decoder", ge=1)
+    encoder_layers: int = setting(1, "number of encoder layers; 0 makes it a language model", ge=0)
+    decoder_layers: int = setting(1, "number of decoder layers", ge=1)
     cell: Literal["rnn", "gru", "lstm", "transformer"] = setting(
         "lstm",
-        "what a layer is: a recurrent cell (rnn: tanh), or self-attention and a feed-forward network (transformer)",
+        "type of layer: a recurrent cell (rnn: tanh), or self-attention and a feed-forward network (transformer)",
     )
     intra_attention: Literal["none", "encoder", "decoder", "both"] = setting(
-        "none", "recurrent layers that attend to all their earlier states instead of the last one (LSTMN)"
+        "none",
+        "where recurrent layers attend to all their earlier states instead of using the last one (LSTMN)",
     )
-    bidirectional: Literal["none", "first", "all"] = setting(
-        "all", "encoder layers that read in both directions"
-    )
-    residual: bool = setting(
-        False, "add the input of a recurrent layer to its output, from the second layer on"
-    )
+    bidirectional: Literal["none", "first", "all"] = setting("all", "which encoder layers are bidirectional")
+    residual: bool = setting(False, "residual connections around recurrent layers, from the second layer on")
     layer_norm: bool = setting(
-        False, "normalise the output of every recurrent layer (not inside of the fused cell)"
+        False, "layer normalization of the output of every recurrent layer (not inside the fused cell)"
     )
     initial_state: Literal["copy", "projection", "mean", "zero"] = setting(
         "copy",
-        "the decoder starts with the encoder's last states (copy), or with tanh(W h) of the last state of "
-        "its top layer (projection) or of the mean of its states (mean), or with 0 (zero)",
+        "initial decoder state: the encoder's final states (copy), tanh(W h) of the top layer's final state "
+        "(projection) or of the mean of its states (mean), or 0 (zero)",
     )
     attention: Literal[
         "none", "additive", "dot", "scaled_dot", "general", "concat", "projected_dot", "location"
-    ] = setting("general", "how a source position is scored against the decoder state")
+    ] = setting("general", "score function between the decoder state and a source position")
     attention_size: int | None = setting(
-        None, "size in which `additive` and `projected_dot` compare (default: hidden_size)", ge=1
+        None, "inner size of `additive` and `projected_dot` (default: hidden_size)", ge=1
     )
     attention_layer: Literal["top", "bottom"] = setting(
-        "top", "decoder layer that attends; `bottom` feeds the context to all layers above it"
+        "top", "decoder layer that attends; `bottom` feeds the context to all layers above"
     )
     attention_span: Literal["global", "local-m", "local-p"] = setting(
         "global",
-        "source positions that are looked at: all, or a window around the step (local-m) or around a predicted "
-        "position (local-p)",
+        "source positions attended to: all, a window around the current step (local-m), or a window around a "
+        "predicted position (local-p)",
     )
-    attention_window: int | None = setting(None, "reach D of a local attention: positions to each side", ge=1)
-    attention_positions: int = setting(256, "source positions that `location` can attend to", ge=1)
+    attention_window: int | None = setting(
+        None, "half-width D of the window of local attention, in source positions", ge=1
+    )
+    attention_positions: int = setting(256, "number of source positions that `location` can attend to", ge=1)
     heads: int | None = setting(
         None,
-        "attentions side by side, each with queries, keys and values of its own (not set: one that compares the "
-        "states themselves)",
+        "number of attention heads, each with its own projections of queries, keys and values (not set: one "
+        "attention on the unprojected states)",
         ge=1,
     )
     hard_attention: bool = setting(
-        False, "attend to one position, drawn in training (REINFORCE), instead of a weighted mean of all"
+        False, "attend to a single position, sampled in training (REINFORCE), instead of a weighted mean"
     )
     entropy_weight: float = setting(
-        0.01, "hard attention: weight of the entropy of its choices, which keeps them open", ge=0.0
+        0.01,
+        "hard attention: weight of the entropy bonus, which keeps the distribution from collapsing",
+        ge=0.0,
     )
     coverage: bool = setting(
-        False, "additive and concat: let the score see how much attention a position has had so far"
+        False, "additive and concat: give the score function the attention each position has received so far"
     )
     coverage_loss: float = setting(
-        0.0, "coverage: weight of the loss Σ_s min(α_s, coverage_s) that punishes repeated attention", ge=0.0
+        0.0,
+        "coverage: weight of the loss Σ_s min(α_s, coverage_s), which penalizes repeated attention",
+        ge=0.0,
     )
     query: Literal["before", "after"] = setting(
-        "after", "attend with s_{t-1} before the step or with s_t after it"
+        "after", "attend with s_{t-1}, before the recurrent step, or with s_t, after it"
     )
-    input_feeding: bool = setting(False, "feed the attentional state of a step to the next step")
-    context_every_step: bool = setting(False, "without attention: feed a summary of the source to every step")
+    input_feeding: bool = setting(False, "feed the attentional state of each step into the next one")
+    context_every_step: bool = setting(
+        False, "without attention: feed the source summary to every decoder step"
+    )
     readout: Literal["state", "attentional", "tanh", "maxout"] = setting(
         "attentional",
-        "what the vocabulary sees: s_t (state), tanh(W [c; s_t]) (attentional), or a deep output of s_t, the "
+        "input of the output layer: s_t (state), tanh(W [c; s_t]) (attentional), or a deep output of s_t, the "
         "previous word and the context (tanh, maxout)",
     )
     readout_size: int | None = setting(
         None,
-        "size of the readout (default: embedding_size if it is deep or weights are tied, else hidden_size)",
+        "size of the readout (default: embedding_size if deep or with tied embeddings, else hidden_size)",
         ge=1,
     )
     feedforward_size: int | None = setting(
@@ -95,31 +100,27 @@ class ModelConfig(Section):
     )
     norm: Literal["pre", "post"] = setting(
         "pre",
-        "transformer: layer normalization before each part, or after its sum with the input (the paper's)",
+        "transformer: layer normalization before each sublayer, or after each residual sum (as in the paper)",
     )
-    reverse_source: bool = setting(
-        False, "read the source from its last word to its first; <eos> stays at the end"
-    )
+    reverse_source: bool = setting(False, "reverse the source; `<eos>` stays at the end")
     tied_embeddings: Literal["auto", "none", "decoder", "all"] = setting(
         "auto",
-        "share the weights of target words and vocabulary projection (decoder), of source words too (all); "
-        "auto: as much as sizes and vocabulary allow",
+        "tie target embeddings and output layer (decoder), and source embeddings too (all); auto: as far as "
+        "sizes and vocabulary allow",
     )
-    dropout: float = setting(
-        0.3, "dropout between recurrent layers and before the vocabulary", ge=0.0, lt=1.0
-    )
+    dropout: float = setting(0.3, "dropout between layers and before the output layer", ge=0.0, lt=1.0)
     input_dropout: float | None = setting(
-        None, "dropout on word vectors (default: that of `dropout`)", ge=0.0, lt=1.0
+        None, "dropout on word embeddings (default: same as `dropout`)", ge=0.0, lt=1.0
     )
-    word_dropout: float = setting(0.0, "dropout of whole words, source and target", ge=0.0, lt=1.0)
-    variational_dropout: bool = setting(False, "use one dropout mask for all steps of a sentence")
+    word_dropout: float = setting(0.0, "probability of dropping whole words, on both sides", ge=0.0, lt=1.0)
+    variational_dropout: bool = setting(False, "use the same dropout mask at every time step of a sentence")
     loss_chunk_tokens: int = setting(
-        1024, "target tokens whose logits are held at a time (memory: this × vocabulary size × 4 bytes)", ge=1
+        1024, "target tokens per chunk of the loss (memory: this × vocabulary size × 4 bytes)", ge=1
     )
 
     @classmethod
     def from_preset(cls, name: str, **overrides: Any) -> Self:
-        """The settings of a preset; `overrides` win."""
+        """The settings of a preset; `overrides` take precedence."""
         return cls(**{"preset": name, **PRESETS[name].settings, **overrides})
 
     @property
@@ -129,12 +130,12 @@ class ModelConfig(Section):
 
     @property
     def deep_readout(self) -> bool:
-        """Whether the readout looks at the previous word as well."""
+        """Whether the readout also reads the previous word."""
         return self.readout in ("tanh", "maxout")
 
     @property
     def features_size(self) -> int:
-        """Size F of what the vocabulary projection sees."""
+        """Size F of the input of the output layer."""
         if self.readout == "state":
             return self.hidden_size
         if self.readout_size is not None:
@@ -144,7 +145,7 @@ class ModelConfig(Section):
         )
 
     def tying(self, *, joint: bool) -> Literal["none", "decoder", "all"]:
-        """What is shared where the two sides have a `joint` vocabulary, or one each."""
+        """Which embeddings are tied, given one `joint` vocabulary or one per side."""
         if self.tied_embeddings != "auto":
             return self.tied_embeddings
         if self.features_size != self.embedding_size:
@@ -160,8 +161,6 @@ class ModelConfig(Section):
         return name
 
     @model_validator(mode="after")
-    def _settings_agree(self) -> Self:
-        found = list(contradictions(self))
-        if found:
-            raise ValueError("; ".join(found))
+    def _reject_contradictions(self) -> Self:
+        reject(contradictions(self))
         return self

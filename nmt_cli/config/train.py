@@ -1,137 +1,138 @@
-"""Settings of the section `train`: what training sees, how it learns, when it validates, saves and ends."""
+"""Settings of the section `train`: batches, optimization, schedules, validation, checkpoints and stopping."""
 
+from collections.abc import Iterator
 from typing import Literal, Self
 
 from pydantic import model_validator
 
-from nmt_cli.config.section import Section, setting
+from nmt_cli.config.section import Section, default_of, incompatible, reject, setting
 
 
 class TrainConfig(Section):
-    """How a model is trained. An update is a step of the optimizer, an epoch a pass over all pairs."""
+    """An update is one step of the optimizer; an epoch is one pass over the training set."""
 
-    seed: int = setting(
-        1, "decides initial weights, dropout, the order of batches and subword sampling", ge=0
-    )
+    seed: int = setting(1, "random seed for initial weights, dropout, batch order and subword sampling", ge=0)
     batch_tokens: int = setting(
-        1024, "target tokens of a batch, <eos> and padding included (rows × longest)", ge=1
+        1024, "target tokens per batch, including `<eos>` and padding (sentences × longest)", ge=1
     )
-    batch_sentences: int = setting(0, "if not 0, sentence pairs of a batch, instead of a token budget", ge=0)
+    batch_sentences: int = setting(
+        0, "sentence pairs per batch, instead of a token budget; 0: use batch_tokens", ge=0
+    )
     pool_batches: int = setting(
-        64, "batches of a pool: sentences are sorted by length within a shuffled pool", ge=1
+        64, "batches per pool; sentences are shuffled, then sorted by length within each pool", ge=1
     )
     subword_sampling: float = setting(
         0.0,
-        "random splits of training text; bpe: share of merges left out; "
-        "unigram: power of the splits' probabilities (small is wild); 0: none",
+        "subword regularization: BPE-dropout rate, or smoothing parameter α of unigram sampling (smaller is more "
+        "random); 0: off",
         ge=0.0,
         le=1.0,
     )
 
     scheduled_sampling: float = setting(
         0.0,
-        "largest probability that the decoder is fed its own word instead of the right one; 0: teacher forcing",
+        "maximum probability of feeding the decoder its own prediction instead of the reference; 0: teacher forcing",
         ge=0.0,
         le=1.0,
     )
     sampling_schedule: Literal["constant", "linear", "exponential", "inverse_sigmoid"] = setting(
-        "linear", "how that probability grows with the updates"
+        "linear", "how that probability grows over updates"
     )
     sampling_updates: int = setting(
         5000,
-        "scale k of that growth: it is whole after k updates (linear); 1 - e^{-u/k}; 1 - k/(k + e^{u/k})",
+        "time scale k of that growth: u/k up to 1 (linear), 1 - e^{-u/k} (exponential), 1 - k/(k + e^{u/k}) "
+        "(inverse_sigmoid)",
         ge=1,
     )
     sampled_word: Literal["best", "drawn"] = setting(
-        "best", "its own word is the most probable one, or drawn from what it predicts"
+        "best", "prediction to feed: the most probable word, or one drawn from the predicted distribution"
     )
     loss_share: float = setting(
         1.0,
-        "share of the target tokens of a sentence, drawn at random, that the loss is computed on",
+        "fraction of the target tokens, chosen at random, that the loss is computed on",
         gt=0.0,
         le=1.0,
     )
 
-    accumulate: int = setting(1, "batches whose gradients are added up for one update", ge=1)
-    optimizer: Literal["adam", "adamw", "sgd"] = setting("adam", "how gradients become steps")
-    learning_rate: float = setting(2e-3, "largest learning rate, after warm-up", gt=0.0)
-    adam_beta1: float = setting(0.9, "decay of the mean of gradients, for adam and adamw", ge=0.0, lt=1.0)
-    adam_beta2: float = setting(
-        0.999, "decay of the mean of squared gradients, for adam and adamw", ge=0.0, lt=1.0
-    )
+    accumulate: int = setting(1, "number of batches whose gradients are accumulated for one update", ge=1)
+    optimizer: Literal["adam", "adamw", "sgd"] = setting("adam", "optimization algorithm")
+    learning_rate: float = setting(2e-3, "peak learning rate, reached after warm-up", gt=0.0)
+    adam_beta1: float = setting(0.9, "β₁ of adam and adamw", ge=0.0, lt=1.0)
+    adam_beta2: float = setting(0.999, "β₂ of adam and adamw", ge=0.0, lt=1.0)
     momentum: float = setting(0.0, "momentum of sgd", ge=0.0, lt=1.0)
     weight_decay: float = setting(
-        0.0, "pull of the weights to 0: in the gradient, or beside it for adamw", ge=0.0
+        0.0, "weight decay: L2 penalty in the gradient, decoupled for adamw", ge=0.0
     )
-    clip_norm: float = setting(1.0, "gradients with a larger norm are scaled down to it; 0: never", ge=0.0)
+    clip_norm: float = setting(1.0, "clip the gradient to this norm; 0: no clipping", ge=0.0)
     label_smoothing: float = setting(
-        0.1, "share of probability spread over all words in the loss", ge=0.0, lt=1.0
+        0.1, "label smoothing: probability mass spread over the vocabulary", ge=0.0, lt=1.0
     )
 
     schedule: Literal["constant", "inverse_sqrt", "cosine", "plateau", "step"] = setting(
-        "cosine", "how the learning rate goes on after warm-up (step: Luong's)"
+        "cosine", "learning rate schedule after warm-up (step: per epoch, as in Luong et al. 2015)"
     )
-    warmup_updates: int = setting(200, "updates in which the learning rate grows from 0", ge=0)
+    warmup_updates: int = setting(200, "updates of linear warm-up from 0", ge=0)
     decay_factor: float = setting(
-        0.5, "plateau and step: what the learning rate is multiplied by", gt=0.0, lt=1.0
+        0.5, "plateau and step: factor applied to the learning rate at each decay", gt=0.0, lt=1.0
     )
-    decay_patience: int = setting(2, "plateau: validations without a better score before it decays", ge=1)
+    decay_patience: int = setting(
+        2, "plateau: validations without improvement before the learning rate decays", ge=1
+    )
     decay_after_epochs: int = setting(
-        8, "step: epochs with the full learning rate; it decays at each later one", ge=0
+        8, "step: epochs at the full learning rate; it decays in each later epoch", ge=0
     )
     final_rate: float = setting(
-        0.01, "cosine and plateau: smallest share of the learning rate", ge=0.0, le=1.0
+        0.01, "cosine and plateau: lower bound, as a fraction of the peak learning rate", ge=0.0, le=1.0
     )
 
     precision: Literal["auto", "fp32", "bf16", "fp16"] = setting(
-        "auto", "number format of matrix products (auto: bf16 or fp16 on a GPU, fp32 on most CPUs)"
+        "auto", "precision of matrix products (auto: bf16 or fp16 on a GPU, fp32 on most CPUs)"
     )
-    tf32: bool = setting(True, "allow TF32 products on NVIDIA GPUs where the precision is fp32")
+    tf32: bool = setting(True, "allow TF32 on NVIDIA GPUs for fp32 matrix products")
 
     ema_decay: float = setting(
-        0.999, "decay of the moving average of the weights that is used; 0: none", ge=0.0, lt=1.0
+        0.999,
+        "decay of the exponential moving average of the weights, which is validated and saved; 0: off",
+        ge=0.0,
+        lt=1.0,
     )
     average_best: int = setting(
-        3, "best checkpoints that are kept; their mean is the model if it scores best", ge=1
+        3, "number of best checkpoints kept; their average becomes the model if it scores best", ge=1
     )
 
     metric: Literal["bleu", "chrf", "perplexity"] = setting(
-        "bleu", "validation score that decides which model is best"
+        "bleu", "validation metric that selects the best model"
     )
-    patience: int = setting(8, "validations without a better score before training ends; 0: never", ge=0)
-    max_epochs: int = setting(10, "epochs after which training ends; 0: no limit", ge=0)
-    max_updates: int = setting(0, "updates after which training ends; 0: no limit", ge=0)
-    validate_every: int = setting(0, "updates from one validation to the next; 0: each epoch", ge=0)
+    patience: int = setting(
+        8, "early stopping: validations without improvement before training stops; 0: off", ge=0
+    )
+    max_epochs: int = setting(10, "maximum number of epochs; 0: no limit", ge=0)
+    max_updates: int = setting(0, "maximum number of updates; 0: no limit", ge=0)
+    validate_every: int = setting(0, "updates between validations; 0: after every epoch", ge=0)
     validate_sentences: int = setting(
-        2000, "first validation pairs that are translated for BLEU; 0: all", ge=0
+        2000, "validate BLEU and chrF on the first N validation pairs; 0: all", ge=0
     )
-    validate_beam: int = setting(1, "beam size of that translation; 1 is greedy search", ge=1)
-    samples: int = setting(3, "validation sentences whose translations are shown each time", ge=0)
-    save_every: int = setting(
-        500, "updates from one checkpoint to the next; 0: at each validation only", ge=0
-    )
-    log_every: int = setting(50, "updates from one line of metrics.jsonl to the next", ge=1)
+    validate_beam: int = setting(1, "beam size for validation; 1 is greedy search", ge=1)
+    samples: int = setting(3, "sample translations shown at each validation", ge=0)
+    save_every: int = setting(500, "updates between checkpoints; 0: only at validations", ge=0)
+    log_every: int = setting(50, "updates between lines in metrics.jsonl", ge=1)
 
     @model_validator(mode="after")
-    def _settings_agree(self) -> Self:
-        contradictions = []
+    def _reject_contradictions(self) -> Self:
+        reject(self._contradictions())
+        return self
+
+    def _contradictions(self) -> Iterator[str]:
         if self.schedule == "cosine" and not self.max_updates and not self.max_epochs:
-            contradictions.append(
-                "train.schedule = cosine contradicts train.max_updates = 0 with train.max_epochs = 0; "
+            yield (
+                "train.schedule = cosine needs a limit, but train.max_updates and train.max_epochs are both 0; "
                 "set one of them"
             )
         for name in ("sampling_schedule", "sampling_updates", "sampled_word"):
-            value = getattr(self, name)
-            if not self.scheduled_sampling and value != type(self).model_fields[name].default:
-                contradictions.append(
-                    f"train.{name} = {value} contradicts train.scheduled_sampling = 0, which never samples; "
+            if not self.scheduled_sampling and getattr(self, name) != default_of(self, name):
+                yield (
+                    f"train.{name} = {getattr(self, name)} has no effect with train.scheduled_sampling = 0; "
                     f"set train.scheduled_sampling = 0.25, or leave out train.{name}"
                 )
         if self.momentum and self.optimizer != "sgd":
-            contradictions.append(
-                f"train.momentum = {self.momentum} contradicts train.optimizer = {self.optimizer}; "
-                "set train.adam_beta1"
-            )
-        if contradictions:
-            raise ValueError("; ".join(contradictions))
-        return self
+            yield incompatible("train", self, "momentum", "optimizer", "set train.adam_beta1 instead")

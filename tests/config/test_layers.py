@@ -72,7 +72,7 @@ def test_all_errors_are_reported_together_with_file_and_key(tmp_path: Path) -> N
     with pytest.raises(ConfigError) as caught:
         resolve(file, ["serch.beam_size=3", "search.beam_size=0", "nonsense"])
     message = caught.value.message
-    assert f"{file}: seed stands outside of a [section]" in message
+    assert f"{file}: seed is outside of any [section]" in message
     assert f"{file}: train.sed is not a setting (nearest: train.seed)" in message
     assert f"vocabulary.size = 0 (file {file})" in message
     assert "--set serch.beam_size is not a setting (nearest: search.beam_size)" in message

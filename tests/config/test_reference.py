@@ -1,5 +1,6 @@
-"""The description of the settings is made from the schema and can be read back."""
+"""The reference of the settings is generated from the schema."""
 
+import re
 from pathlib import Path
 
 from nmt_cli.config import resolve, setting_names
@@ -8,7 +9,7 @@ from nmt_cli.config.reference import describe_settings, reference_markdown, to_t
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-def test_every_setting_has_a_type_and_a_meaning() -> None:
+def test_every_setting_has_a_type_and_one_line_of_help() -> None:
     rows = list(describe_settings())
     assert [row.name for row in rows] == setting_names()
     assert len(rows) > 20
@@ -16,9 +17,10 @@ def test_every_setting_has_a_type_and_a_meaning() -> None:
         assert row.type, row.name
         assert 10 < len(row.meaning) < 180, row.name
         assert not row.meaning.endswith("."), row.name
+        assert not re.search(r"(?<!`)<\w+>", row.meaning), f"{row.name}: Markdown drops HTML tags"
 
 
-def test_the_resolved_result_is_a_file_with_the_same_result(tmp_path: Path) -> None:
+def test_the_resolved_settings_written_as_toml_resolve_to_the_same(tmp_path: Path) -> None:
     resolved = resolve(
         None,
         [

@@ -85,7 +85,7 @@ def test_a_contradiction_names_both_settings_and_says_what_to_do(
         ModelConfig(**settings)
     messages = str(caught.value).split("; ")
     assert any(f"model.{one}" in message and f"model.{other}" in message for message in messages)
-    assert "contradicts" in str(caught.value)
+    assert "is incompatible with" in str(caught.value)
     assert any(message.startswith(("set ", "leave out ", "the context")) for message in messages)
 
 

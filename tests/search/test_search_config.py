@@ -12,15 +12,21 @@ from nmt_cli.errors import ConfigError
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_best": 6}, "search.n_best = 6 contradicts search.beam_size = 5"),
-        ({"min_length": 9, "max_length": 8}, "search.min_length = 9 contradicts search.max_length = 8"),
-        ({"word_reward": 0.5}, "search.word_reward = 0.5 contradicts search.length_normalization = average"),
-        ({"temperature": 0.5}, "search.temperature = 0.5 contradicts search.sampling = false"),
-        ({"top_k": 5}, "search.top_k = 5 contradicts search.sampling = false"),
-        ({"top_p": 0.5}, "search.top_p = 0.5 contradicts search.sampling = false"),
+        ({"n_best": 6}, "search.n_best = 6 is incompatible with search.beam_size = 5"),
+        (
+            {"min_length": 9, "max_length": 8},
+            "search.min_length = 9 is incompatible with search.max_length = 8",
+        ),
+        (
+            {"word_reward": 0.5},
+            "search.word_reward = 0.5 is incompatible with search.length_normalization = average",
+        ),
+        ({"temperature": 0.5}, "search.temperature = 0.5 is incompatible with search.sampling = false"),
+        ({"top_k": 5}, "search.top_k = 5 is incompatible with search.sampling = false"),
+        ({"top_p": 0.5}, "search.top_p = 0.5 is incompatible with search.sampling = false"),
         (
             {"sampling": "true", "stopping": "exact"},
-            "search.stopping = exact contradicts search.sampling = true",
+            "search.stopping = exact is incompatible with search.sampling = true",
         ),
     ],
     ids=str,

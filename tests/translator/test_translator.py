@@ -266,7 +266,7 @@ def test_settings_are_those_of_the_run_unless_changed(run: Path) -> None:
         ConfigError, match=r"search\.beam_size = 0: input should be greater than or equal to 1"
     ):
         Translator.load(run, search={"beam_size": 0})
-    with pytest.raises(ConfigError, match=r"search\.n_best = 9 contradicts search\.beam_size = 5"):
+    with pytest.raises(ConfigError, match=r"search\.n_best = 9 is incompatible with search\.beam_size = 5"):
         Translator.load(run, search={"n_best": 9})
 
 
