@@ -1,35 +1,34 @@
-"""Published baselines with one command, to be read in this order:
+"""Published baselines with one command. Read in this order:
 
-definition   recipe.toml and expected.toml
-catalog      where recipes are
-sources      which corpora a recipe reads: of the hub, of the web, or below --data DIR
-fetch        gets them; for --smoke a few hundred pairs of them
-plan         the `nmt` commands of a recipe, one a step
-progress     which steps are done
-verdict      what a score means
+definition   recipe.toml and expected.toml, and where recipes are found
+sources      which corpora a recipe reads: on the hub, on the web, or below --data DIR
+fetch        downloads them; for --smoke, a few hundred pairs
+step_log     recipe.json: which steps are done
+plan         one `nmt` command per step
+verdict      whether the score is as expected
 """
 
-from nmt_cli.recipe.catalog import find_recipe, recipe_names
-from nmt_cli.recipe.definition import Expected, Recipe
+from nmt_cli.recipe.definition import Expected, NamedRecipe, Recipe, find_recipe, recipe_names
 from nmt_cli.recipe.fetch import fetch
-from nmt_cli.recipe.plan import Choices, Plan, Step, make_plan
-from nmt_cli.recipe.progress import StepLog
+from nmt_cli.recipe.plan import Choices, RecipePlan, RecipeStep, make_plan
 from nmt_cli.recipe.sources import Corpora, choose_corpora
-from nmt_cli.recipe.verdict import Verdict, judge
+from nmt_cli.recipe.step_log import StepLog
+from nmt_cli.recipe.verdict import Verdict, check_score
 
 __all__ = [
     "Choices",
     "Corpora",
     "Expected",
-    "Plan",
+    "NamedRecipe",
     "Recipe",
-    "Step",
+    "RecipePlan",
+    "RecipeStep",
     "StepLog",
     "Verdict",
+    "check_score",
     "choose_corpora",
     "fetch",
     "find_recipe",
-    "judge",
     "make_plan",
     "recipe_names",
 ]

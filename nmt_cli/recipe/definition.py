@@ -1,59 +1,61 @@
-"""What stands in recipe.toml and expected.toml."""
+"""The definition of a recipe, recipe.toml and expected.toml, and where recipes are found."""
 
+import difflib
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from nmt_cli.errors import ConfigError
+from nmt_cli.errors import ConfigError, UsageError
 
 Value = str | bool | int | float
 Settings = Mapping[str, Mapping[str, Value]]  # section → key → value
 
 
-class Part(BaseModel):
-    """A part of these files: nothing in it that is not named here."""
+class TomlTable(BaseModel):
+    """A table in these files. Unknown keys are rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-Content = TypeVar("Content", bound=Part)
+Content = TypeVar("Content", bound=TomlTable)
 
 
-class Splits(Part):
-    """For each set, SPECs as `nmt preprocess` takes them, or two addresses `https://…,https://…`."""
-
-    train: tuple[str, ...]
-    valid: tuple[str, ...] = ()
-    test: tuple[str, ...] = ()
-
-
-class Local(Part):
-    """For each set, SPECs below --data DIR; the first one that is there is taken."""
+class Splits(TomlTable):
+    """SPECs of each set as `nmt preprocess` takes them, or a pair of URLs `https://…,https://…`."""
 
     train: tuple[str, ...]
     valid: tuple[str, ...] = ()
     test: tuple[str, ...] = ()
-    held_out: bool = False  # a set that is not there is held out from train
-    smoke: tuple[str, ...] = ()  # stands in for train in a smoke run
 
 
-class Recipe(Part):
-    """recipe.toml: a corpus, the settings to train on it, and what it takes."""
+class Local(TomlTable):
+    """Candidate SPECs of each set, relative to --data DIR; the first that exists is used."""
+
+    train: tuple[str, ...]
+    valid: tuple[str, ...] = ()
+    test: tuple[str, ...] = ()
+    held_out: bool = False  # a missing set is held out from train
+    smoke: tuple[str, ...] = ()  # replaces train in a smoke run if train is missing
+
+
+class Recipe(TomlTable):
+    """recipe.toml: a corpus, and the settings to train on it."""
 
     title: str
     source_lang: str
     target_lang: str
-    pairs: int | None = None  # of the training set; None: any
-    time: str  # what to expect, and of what
+    pairs: int | None = None  # of the training set; None: the user's own corpus
+    time: str  # expected running time, and on which hardware
     license: str
-    corpus: Splits | None = None  # where it comes from without --data
+    corpus: Splits | None = None  # where to download it without --data
     local: Local
-    sha256: Mapping[str, str] = {}  # of downloads, by file name
+    sha256: Mapping[str, str] = {}  # of downloaded files, by name
     settings: Settings = {}
-    processes: Mapping[int, Settings] = {}  # --processes N → what is different
+    processes: Mapping[int, Settings] = {}  # --processes N → settings that differ
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -61,7 +63,7 @@ class Recipe(Part):
         return self.source_lang, self.target_lang
 
 
-class Anchor(Part):
+class Anchor(TomlTable):
     """A published score."""
 
     score: float
@@ -70,26 +72,26 @@ class Anchor(Part):
     note: str = ""
 
 
-class Band(Part):
-    """Scores of our own runs: what a run of this recipe is expected to reach."""
+class Band(TomlTable):
+    """The range of scores that a run of this recipe is expected to reach, from our own runs."""
 
     low: float
     high: float
-    scores: tuple[float, ...] = Field(min_length=1)  # one for each seed
+    scores: tuple[float, ...] = Field(min_length=1)  # one per seed
     hardware: str
     time: str
     version: str
 
 
-class Expected(Part):
-    """expected.toml: how a run is scored, and which scores are known."""
+class Expected(TomlTable):
+    """expected.toml: how a run is scored, and the known scores."""
 
     test_set: str
-    sentences: int | None = None  # a test set of another size is another test set
+    sentences: int | None = None  # in the test set; a different number means a different test set
     metric: Literal["BLEU", "chrF2"] = "BLEU"
-    tokenize: str | None = None  # None: by the target language
+    tokenize: str | None = None  # None: chosen by target language
     lowercase: bool = False
-    signature: str  # without the version of sacreBLEU
+    signature: str  # without sacreBLEU's version
     anchor: tuple[Anchor, ...] = ()
     band: Band | None = None
 
@@ -100,12 +102,48 @@ def read_recipe(folder: Path) -> Recipe:
 
 
 def read_expected(folder: Path) -> Expected:
-    """What is expected of the recipe in `folder`."""
+    """The expected score of the recipe in `folder`."""
     return _read(folder / "expected.toml", Expected)
 
 
+@dataclass(frozen=True)
+class NamedRecipe:
+    """A recipe with its name, its folder and its expected score."""
+
+    name: str
+    folder: Path
+    recipe: Recipe
+    expected: Expected
+
+
+def recipes_folder() -> Path:
+    """The folder that has one subfolder per recipe."""
+    package = Path(__file__).resolve().parent.parent
+    # The package has a symbolic link to the folder in the checkout; without symlinks there is only the latter.
+    return next(
+        (folder for folder in (package / "recipes", package.parent / "recipes") if folder.is_dir()),
+        package / "recipes",
+    )
+
+
+def recipe_names() -> list[str]:
+    """All recipes, in alphabetical order."""
+    return sorted(path.parent.name for path in recipes_folder().glob("*/recipe.toml"))
+
+
+def find_recipe(name: str) -> NamedRecipe:
+    """The recipe of this name; the error for an unknown name suggests the nearest one."""
+    names = recipe_names()
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.0)
+        nearest = f" (nearest: {near[0]})" if near else ""
+        raise UsageError(f"there is no recipe {name}{nearest}", hint="`nmt recipe` lists all recipes")
+    folder = recipes_folder() / name
+    return NamedRecipe(name, folder, read_recipe(folder), read_expected(folder))
+
+
 def assignments(settings: Settings) -> list[str]:
-    """Settings as the texts that `--set` takes."""
+    """Settings as arguments of `--set`."""
     return [
         f"{section}.{key}={_text(value)}" for section, keys in settings.items() for key, value in keys.items()
     ]
@@ -116,7 +154,7 @@ def _text(value: Value) -> str:
 
 
 def _read(path: Path, kind: type[Content]) -> Content:
-    hint = "see the recipes that come with nmt for the form of these files"
+    hint = "see the recipes that come with nmt for examples of these files"
     try:
         content: Mapping[str, Any] = tomllib.loads(path.read_text("utf-8"))
         return kind.model_validate(content)

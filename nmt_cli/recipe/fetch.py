@@ -1,4 +1,4 @@
-"""Getting the text of a recipe: from the hub, from the web, or, for a smoke run, a few hundred pairs of it."""
+"""Downloading the corpora of a recipe from the hub or the web; for a smoke run, only a few hundred pairs."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from nmt_cli.recipe.definition import Recipe
 from nmt_cli.recipe.sources import SETS, Corpora, file_name, is_hub, is_web, wanted
 
 SMOKE_PAIRS = {"train": 400, "valid": 40, "test": 60}
-_TIMEOUT = 10.0  # seconds without an answer
-_PIECE = 1 << 16
+_TIMEOUT = 10.0  # seconds without a response
+_CHUNK_BYTES = 1 << 16
 
 Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Progress:
-    """So many bytes or pairs of this are here."""
+class FetchProgress:
+    """Bytes or pairs fetched so far."""
 
     stage: str
     done: int
     total: int | None = None
 
 
-Report = Callable[[Progress], None]
+Report = Callable[[FetchProgress], None]
 
 
 def fetched(corpora: Corpora, recipe: Recipe, text: Path, *, smoke: bool) -> Corpora:
-    """The SPECs that `nmt preprocess` gets once everything has been fetched into `text`."""
+    """The SPECs for `nmt preprocess` after everything has been fetched into `text`."""
     if smoke:
         excerpts = {
             name: (_excerpt_spec(text, name, recipe),)
@@ -50,7 +50,7 @@ def fetched(corpora: Corpora, recipe: Recipe, text: Path, *, smoke: bool) -> Cor
 
 
 def _places(corpora: Corpora, name: str, text: Path) -> tuple[str, ...]:
-    """SPECs of one set, those of the web as the files that they become."""
+    """SPECs of one set, with the paths of downloaded files in place of URLs."""
     return tuple(
         ",".join(str(text / name / file_name(address)) for address in spec.split(","))
         if is_web(spec)
@@ -68,7 +68,7 @@ def _excerpt_spec(text: Path, name: str, recipe: Recipe) -> str:
 def fetch(
     corpora: Corpora, recipe: Recipe, text: Path, *, smoke: bool, report: Report = lambda progress: None
 ) -> Corpora:
-    """Get everything that is not there yet; what is downloaded goes into `text`."""
+    """Fetch everything that is missing; downloads go into `text`."""
     try:
         downloaded = _download_all(corpora, recipe, text, report)
         if smoke:
@@ -77,8 +77,10 @@ def fetch(
             for name in SETS:
                 for spec in downloaded.of(name):
                     if is_hub(spec):
-                        report(Progress(f"fetching {name}", 0))
-                        next(_pairs([spec], recipe))  # the first pair comes when all is in the cache
+                        report(FetchProgress(f"fetching {name}", 0))
+                        next(
+                            _pairs([spec], recipe)
+                        )  # the first pair arrives when the whole dataset is cached
     except CorpusError as error:
         if not corpora.remote:
             raise
@@ -95,21 +97,21 @@ def _pairs(specs: Iterable[str], recipe: Recipe, block_pairs: int = 1024) -> Ite
 
 
 def _write_excerpts(corpora: Corpora, recipe: Recipe, text: Path, report: Report) -> None:
-    """The first pairs of each set as plain files; what stands in for train serves a set that is not there."""
+    """The first pairs of each set as plain files; missing sets are cut from the stand-in for train."""
     stand_in = _stand_in(corpora, recipe) if corpora.stand_in else {}
     for name in SETS:
         own = () if corpora.stand_in and name == "train" else corpora.of(name)
-        # A stream ends when enough has been read; else all of a hub's dataset would be downloaded.
+        # Streaming reads only what is needed instead of downloading the whole dataset.
         streamed = [f"{spec}@streaming=true" if is_hub(spec) else spec for spec in own]
         pairs = _few(streamed, recipe, SMOKE_PAIRS[name]) if own else stand_in.get(name, [])
         if pairs:
             for side, file in enumerate(text_names(name, *recipe.languages)):
                 _write(text / file, [pair[side] for pair in pairs])
-            report(Progress(f"excerpt of {name}", len(pairs)))
+            report(FetchProgress(f"excerpt of {name}", len(pairs)))
 
 
 def _stand_in(corpora: Corpora, recipe: Recipe) -> dict[str, list[Pair]]:
-    """One corpus cut into three sets."""
+    """One corpus split into three sets."""
     pairs = _few(corpora.train, recipe, sum(SMOKE_PAIRS.values()))
     valid, test = min(SMOKE_PAIRS["valid"], len(pairs) // 10), min(SMOKE_PAIRS["test"], len(pairs) // 6)
     return {"train": pairs[valid + test :], "valid": pairs[:valid], "test": pairs[valid : valid + test]}
@@ -136,7 +138,7 @@ def _download_all(corpora: Corpora, recipe: Recipe, text: Path, report: Report) 
 
 
 def _download(address: str, path: Path, sha256: str | None, report: Report) -> None:
-    """One file, whole or not at all; a file that is there is taken as it is."""
+    """Download one file atomically; an existing file is kept."""
     if path.exists():
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -144,24 +146,26 @@ def _download(address: str, path: Path, sha256: str | None, report: Report) -> N
     done = 0
     with new_file(path) as temporary:
         with temporary.open("wb") as file:
-            for piece in _pieces(address):
-                file.write(piece)
-                content.update(piece)
-                done += len(piece)
-                report(Progress(f"fetching {path.name} (bytes)", done))
+            for chunk in _chunks(address):
+                file.write(chunk)
+                content.update(chunk)
+                done += len(chunk)
+                report(FetchProgress(f"fetching {path.name} (bytes)", done))
         if sha256 is not None and content.hexdigest() != sha256:
             raise CorpusError(
-                f"{address} is not the file it was: its SHA-256 is {content.hexdigest()}",
-                hint="the server may have sent a page instead; try again later",
+                f"{address} has changed: its SHA-256 is {content.hexdigest()}",
+                hint="the server may have sent an error page; try again later",
             )
 
 
-def _pieces(address: str) -> Iterator[bytes]:
-    """What a server sends. The address is one of a recipe, never of a user."""
+def _chunks(address: str) -> Iterator[bytes]:
+    """The content of a URL, in chunks. URLs come from recipes, never from users."""
     try:
-        with urllib.request.urlopen(address, timeout=_TIMEOUT) as answer:
-            while piece := answer.read(_PIECE):
-                yield piece
+        with urllib.request.urlopen(address, timeout=_TIMEOUT) as response:
+            while chunk := response.read(_CHUNK_BYTES):
+                yield chunk
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
-        raise CorpusError(f"{address} cannot be fetched: {reason}", hint="connect to the network") from error
+        raise CorpusError(
+            f"{address} cannot be fetched: {reason}", hint="check the network connection"
+        ) from error

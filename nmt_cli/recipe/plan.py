@@ -1,4 +1,4 @@
-"""The `nmt` commands of a recipe. What is shown is what is run."""
+"""The plan of a recipe: one `nmt` command per step. The commands that are shown are the ones that run."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from nmt_cli.config import resolve
 from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import MANIFEST
-from nmt_cli.recipe.catalog import Found
-from nmt_cli.recipe.definition import assignments
+from nmt_cli.recipe.definition import NamedRecipe, assignments
 from nmt_cli.recipe.fetch import fetched
-from nmt_cli.recipe.progress import StepLog
 from nmt_cli.recipe.sources import SETS, Corpora, local_sizes
+from nmt_cli.recipe.step_log import StepLog
 
-# A model that learns nothing of use within a minute: enough to see that every step works.
+# A tiny model trained for a minute at most: enough to check that every step works.
 SMOKE = (
     "model.embedding_size=32",
     "model.hidden_size=32",
@@ -35,17 +34,20 @@ SMOKE = (
     "search.beam_size=2",
     "search.max_length=60",
 )
-_NOT_IN_SMOKE = ("vocabulary.size", "vocabulary.sample")  # a few hundred pairs cannot give that many pieces
+_NOT_IN_SMOKE = (
+    "vocabulary.size",
+    "vocabulary.sample",
+)  # a few hundred pairs are not enough for that many pieces
 _MODEL = "model.safetensors"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What a user chose besides the recipe."""
+    """The options of the user."""
 
     out: Path
     smoke: bool = False
-    settings: Sequence[str] = ()  # as --set takes them
+    settings: Sequence[str] = ()  # arguments of --set
     processes: int = 1
     device: str = "auto"
     threads: int | None = None
@@ -53,54 +55,54 @@ class Choices:
 
 
 @dataclass(frozen=True)
-class Step:
-    """One command; `fingerprint` tells what it was given, except how fast."""
+class RecipeStep:
+    """One command. `fingerprint` identifies its inputs and settings, apart from `machine`."""
 
     name: str
     command: tuple[str, ...]  # without `nmt`
     output: Path
     fingerprint: str
     processes: int = 1
-    machine: tuple[str, ...] = ()  # options that change nothing but the speed
+    machine: tuple[str, ...] = ()  # options that affect only the speed
 
     @property
     def arguments(self) -> list[str]:
-        """The whole command without `nmt`."""
+        """The complete command without `nmt`."""
         return [*self.command, *self.machine]
 
     def shown(self) -> str:
-        """The command as one can type it."""
+        """The command as a user would type it."""
         program = ["nmt"]
         if self.processes > 1:
             program = ["torchrun", "--standalone", "--nproc-per-node", str(self.processes), "-m", "nmt_cli"]
         return shlex.join([*program, *self.arguments])
 
 
-class Plan:
-    """The steps after `fetch`, made one by one: a later one depends on what an earlier one wrote."""
+class RecipePlan:
+    """The steps after `fetch`, created one at a time, since a step depends on the output of the previous one."""
 
-    def __init__(self, found: Found, corpora: Corpora, choices: Choices) -> None:
+    def __init__(self, named: NamedRecipe, corpora: Corpora, choices: Choices) -> None:
         self.corpora = corpora
-        self._found, self._choices = found, choices
+        self._named, self._choices = named, choices
         self._log = StepLog(choices.out)
-        self._settings = _by_step(found, choices)
+        self._settings = _by_step(named, choices)
         self.text, self.data, self.run = choices.out / "text", choices.out / "data", choices.out / "run"
-        self.hypotheses = choices.out / f"test.hyp.{found.recipe.target_lang}"
+        self.hypotheses = choices.out / f"test.hyp.{named.recipe.target_lang}"
         self.report = choices.out / "report.html"
 
     def fetch_fingerprint(self) -> str:
-        """What is fetched."""
-        sizes = local_sizes(self.corpora, self._found.recipe)
+        """Identifies what is fetched."""
+        sizes = local_sizes(self.corpora, self._named.recipe)
         sets = {name: self.corpora.of(name) for name in SETS}
         return _hash(["fetch", sets, sizes, self._choices.smoke])
 
-    def steps(self) -> list[Step]:
-        """All commands, as far as what is on the disk now decides them."""
+    def steps(self) -> list[RecipeStep]:
+        """All commands, given what is on disk now."""
         return [self.preprocess(), self.train(), self.translate(), self.evaluate()]
 
-    def preprocess(self) -> Step:
+    def preprocess(self) -> RecipeStep:
         """From text to a data directory."""
-        recipe, corpora = self._found.recipe, self._fetched()
+        recipe, corpora = self._named.recipe, self._fetched()
         command = ["preprocess", "--source-lang", recipe.source_lang, "--target-lang", recipe.target_lang]
         for name in SETS:
             for spec in corpora.of(name):
@@ -109,30 +111,32 @@ class Plan:
         machine = ["--workers", "1"] if self._choices.smoke else []
         return self._step("preprocess", command, self.data, self.fetch_fingerprint(), machine)
 
-    def train(self) -> Step:
-        """From a data directory to a run directory; an interrupted run goes on."""
+    def train(self) -> RecipeStep:
+        """From a data directory to a run directory; an interrupted run is resumed."""
         command = ["train", str(self.data), "--out", str(self.run), *_set(self._settings["train"])]
         step = self._step("train", command, self.run, self.preprocess().fingerprint, self._machine())
         if (
             self._log.state("train", step.fingerprint) == "begun"
-            and _is_whole(self.run)
+            and _is_complete(self.run)
             and not self._is_old(step)
         ):
             resumed = ("train", "--resume", str(self.run))
-            return Step("train", resumed, self.run, step.fingerprint, step.processes, tuple(self._machine()))
+            return RecipeStep(
+                "train", resumed, self.run, step.fingerprint, step.processes, tuple(self._machine())
+            )
         return step
 
-    def translate(self) -> Step:
-        """The test set, as anybody will translate."""
-        recipe = self._found.recipe
+    def translate(self) -> RecipeStep:
+        """Translate the test set."""
+        recipe = self._named.recipe
         source = self.run / text_names("test", *recipe.languages)[0]
         command = ["translate", str(self.run), "--input", str(source), "--output", str(self.hypotheses)]
         command += _set(self._settings["search"])
         return self._step("translate", command, self.hypotheses, self._model(), self._machine())
 
-    def evaluate(self) -> Step:
-        """Scores with signatures, a report, and a record in the run."""
-        expected = self._found.expected
+    def evaluate(self) -> RecipeStep:
+        """Score the test set, write a report, and record the scores in the run."""
+        expected = self._named.expected
         command = ["evaluate", str(self.run), "--report", str(self.report)]
         if expected.tokenize is not None:
             command += ["--tokenize", expected.tokenize]
@@ -141,59 +145,59 @@ class Plan:
         command += _set(self._settings["search"])
         return self._step("evaluate", command, self.report, self._model(), self._machine())
 
-    def is_done(self, step: Step) -> bool:
-        """Whether its result is there and was made with the same settings."""
-        return self._log.state(step.name, step.fingerprint) == "done" and _is_whole(step.output)
+    def is_done(self, step: RecipeStep) -> bool:
+        """Whether its output exists and was made with the same inputs and settings."""
+        return self._log.state(step.name, step.fingerprint) == "done" and _is_complete(step.output)
 
     def is_fetched(self) -> bool:
-        """Whether `fetch` was done for the same corpora and what it wrote is there."""
+        """Whether the same corpora have been fetched and are still there."""
         done = self._log.state("fetch", self.fetch_fingerprint()) == "done"
         return done and (self.text.is_dir() or not self._writes_text())
 
-    def begin(self, step: Step) -> None:
-        """Remember that a step was begun."""
+    def begin(self, step: RecipeStep) -> None:
+        """Record that a step has begun."""
         if self._log.state(step.name, step.fingerprint) != "begun":
             self._log.note(step.name, step.fingerprint, "begun", before=_identity(step.output))
 
     def finish(self, name: str, fingerprint: str) -> None:
-        """Remember that a step is done."""
+        """Record that a step is done."""
         self._log.note(name, fingerprint, "done")
 
-    def refuse_other(self, step: Step) -> None:
-        """Data or a model that was made with other settings is not replaced unless that was asked for."""
-        precious = step.name in ("preprocess", "train")
+    def protect_other(self, step: RecipeStep) -> None:
+        """Raise an error if the step would replace data or a model made with other settings, unless asked to."""
+        valuable = step.name in ("preprocess", "train")
         other = self._log.state(step.name, step.fingerprint) == "other"
-        if precious and other and step.output.exists() and not self._choices.overwrite:
+        if valuable and other and step.output.exists() and not self._choices.overwrite:
             raise UsageError(
                 f"{step.output} was made with other settings or other text",
-                hint="choose another --out, or begin again from there with --overwrite",
+                hint="choose another --out, or start over from this step with --overwrite",
             )
 
     def _writes_text(self) -> bool:
         return self._fetched() != self.corpora
 
     def _fetched(self) -> Corpora:
-        return fetched(self.corpora, self._found.recipe, self.text, smoke=self._choices.smoke)
+        return fetched(self.corpora, self._named.recipe, self.text, smoke=self._choices.smoke)
 
     def _step(
         self, name: str, command: Sequence[str], output: Path, before: str, machine: Sequence[str]
-    ) -> Step:
+    ) -> RecipeStep:
         fingerprint = _hash([name, command, before])
         processes = self._choices.processes if name == "train" else 1
-        step = Step(name, tuple(command), output, fingerprint, processes, tuple(machine))
+        step = RecipeStep(name, tuple(command), output, fingerprint, processes, tuple(machine))
         return replace(step, machine=(*machine, "--overwrite")) if self._replaces(step) else step
 
-    def _replaces(self, step: Step) -> bool:
-        """Whether the step takes the place of a result that it was allowed to replace."""
+    def _replaces(self, step: RecipeStep) -> bool:
+        """Whether the step replaces an existing output, and may."""
         if step.name not in ("preprocess", "train") or not step.output.exists():
             return False
         state = self._log.state(step.name, step.fingerprint)
-        if state == "begun":  # it was killed; data may be there already, or still be what it was to replace
+        if state == "begun":  # it was killed: the output may be new, or still the one to be replaced
             return step.name == "preprocess" or self._is_old(step)
         return state == "other" and self._choices.overwrite
 
-    def _is_old(self, step: Step) -> bool:
-        """Whether a step that was begun was killed before it replaced what was there."""
+    def _is_old(self, step: RecipeStep) -> bool:
+        """Whether a step was killed before it replaced the old output."""
         before = self._log.before(step.name)
         return bool(before) and _identity(step.output) == before
 
@@ -203,29 +207,29 @@ class Plan:
         return [*device, *(["--threads", str(choices.threads)] if choices.threads is not None else [])]
 
     def _model(self) -> str:
-        """What tells the model of the run from any other."""
+        """Identifies the model of the run."""
         try:
             files = json.loads((self.run / MANIFEST).read_text("utf-8"))["files"]
             return str(files[_MODEL]["sha256"])
-        except (OSError, ValueError, KeyError, TypeError):  # there is none yet
+        except (OSError, ValueError, KeyError, TypeError):  # no model yet
             return "no model"
 
 
-def make_plan(found: Found, corpora: Corpora, choices: Choices) -> Plan:
-    """The plan for these choices; settings that do not exist are refused before anything is done."""
-    return Plan(found, corpora, choices)
+def make_plan(named: NamedRecipe, corpora: Corpora, choices: Choices) -> RecipePlan:
+    """The plan for these options; unknown settings are rejected before anything runs."""
+    return RecipePlan(named, corpora, choices)
 
 
-def _by_step(found: Found, choices: Choices) -> dict[str, list[str]]:
-    """Settings of the recipe, then of a smoke run, then of the user, given to the step that they belong to.
+def _by_step(named: NamedRecipe, choices: Choices) -> dict[str, list[str]]:
+    """The settings of each step: those of the recipe, then of a smoke run, then of the user.
 
-    Settings of search that the recipe has become those of the run; what a user says of search changes no model.
+    Search settings of the recipe go into the run; search settings of the user only affect translation.
     """
-    recipe = found.recipe
+    recipe = named.recipe
     texts = assignments(recipe.settings) + assignments(recipe.processes.get(choices.processes, {}))
     if choices.smoke:
         texts = [text for text in texts if _key(text) not in _NOT_IN_SMOKE] + list(SMOKE)
-    resolve(None, [*texts, *choices.settings])  # all mistakes at once, before anything is done
+    resolve(None, [*texts, *choices.settings])  # reports all mistakes at once, before anything runs
     search = [text for text in choices.settings if _key(text).startswith("search.")]
     merged = {_key(text): text for text in [*texts, *choices.settings] if text not in search}
     preprocess = [text for key, text in merged.items() if key.startswith(("data.", "vocabulary."))]
@@ -245,13 +249,13 @@ def _set(texts: Sequence[str]) -> list[str]:
 
 
 def _identity(output: Path) -> str:
-    """What tells one data or run directory from another: its settings, and the text or data it was made from."""
+    """Identifies a data or run directory by its settings and the text or data it was made from."""
     names = ("config.json", "run.json", "corpora.json")
     content = [(output / name).read_text("utf-8") for name in names if (output / name).is_file()]
     return _hash(content) if content else ""
 
 
-def _is_whole(output: Path) -> bool:
+def _is_complete(output: Path) -> bool:
     return (output / MANIFEST).exists() if output.is_dir() else output.exists()
 
 

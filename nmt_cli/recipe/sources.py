@@ -1,4 +1,4 @@
-"""Which corpora a recipe reads."""
+"""Which corpora a recipe reads: files below --data DIR, else the hub and the web."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +7,7 @@ from urllib.parse import urlsplit
 
 from nmt_cli.corpus.locate import COMPRESSIONS, find_side, table_kind
 from nmt_cli.errors import CorpusError, UsageError
-from nmt_cli.recipe.catalog import Found
-from nmt_cli.recipe.definition import Local, Recipe
+from nmt_cli.recipe.definition import Local, NamedRecipe, Recipe
 
 SETS = ("train", "valid", "test")
 WEB = ("https://", "http://")
@@ -17,17 +16,17 @@ HUB = "hf:"
 
 @dataclass(frozen=True)
 class Corpora:
-    """SPECs of the three sets; web addresses are not downloaded yet."""
+    """SPECs of the three sets; URLs are not downloaded yet."""
 
     train: tuple[str, ...]
     valid: tuple[str, ...] = ()
     test: tuple[str, ...] = ()
-    stand_in: bool = False  # train stands in for the real one, which is not there
+    stand_in: bool = False  # train is a stand-in for the real one, which is missing
 
     def of(self, name: str) -> tuple[str, ...]:
-        """Those of one set."""
-        found: tuple[str, ...] = getattr(self, name)
-        return found
+        """The SPECs of one set."""
+        specs: tuple[str, ...] = getattr(self, name)
+        return specs
 
     @property
     def remote(self) -> bool:
@@ -37,7 +36,7 @@ class Corpora:
 
 
 def is_web(spec: str) -> bool:
-    """Whether this is two addresses."""
+    """Whether this is a pair of URLs."""
     return spec.startswith(WEB)
 
 
@@ -46,20 +45,20 @@ def is_hub(spec: str) -> bool:
     return spec.startswith(HUB)
 
 
-def choose_corpora(found: Found, data: Path | None, *, smoke: bool) -> Corpora:
-    """Those below `data`, else those of the hub and the web."""
-    recipe = found.recipe
+def choose_corpora(named: NamedRecipe, data: Path | None, *, smoke: bool) -> Corpora:
+    """The corpora below `data` if it is given, else those on the hub and the web."""
+    recipe = named.recipe
     if data is not None:
-        return _local(found, data, smoke=smoke)
+        return _local(named, data, smoke=smoke)
     if recipe.corpus is None:
         raise UsageError(
-            f"{found.name} needs local files", hint=f"give their folder with --data DIR: {wanted(recipe)}"
+            f"{named.name} needs local files", hint=f"give their folder with --data DIR: {wanted(recipe)}"
         )
     return Corpora(recipe.corpus.train, recipe.corpus.valid, recipe.corpus.test)
 
 
 def wanted(recipe: Recipe) -> str:
-    """What is looked for below --data DIR, in words."""
+    """A description of the files that are looked for below --data DIR."""
     parts = [
         f"{name}: {' or '.join(_shown(spec, recipe) for spec in getattr(recipe.local, name))}"
         for name in SETS
@@ -69,7 +68,7 @@ def wanted(recipe: Recipe) -> str:
 
 
 def local_sizes(corpora: Corpora, recipe: Recipe) -> list[int]:
-    """Bytes of the files that are read, which tell other text from the same text."""
+    """The sizes of all files that are read, to detect changed text."""
     paths: list[Path] = []
     for name in SETS:
         for spec in corpora.of(name):
@@ -82,14 +81,14 @@ def local_sizes(corpora: Corpora, recipe: Recipe) -> list[int]:
     return [path.stat().st_size for path in paths]
 
 
-def _local(found: Found, data: Path, *, smoke: bool) -> Corpora:
+def _local(named: NamedRecipe, data: Path, *, smoke: bool) -> Corpora:
     if not data.is_dir():
         raise UsageError(
-            f"--data {data} is not a directory", hint=f"give the folder with {wanted(found.recipe)}"
+            f"--data {data} is not a directory", hint=f"give the folder with {wanted(named.recipe)}"
         )
-    recipe, local = found.recipe, found.recipe.local
+    recipe, local = named.recipe, named.recipe.local
     chosen = {name: _first(getattr(local, name), data, recipe) for name in SETS}
-    if not chosen["train"] and recipe.corpus is not None and (copy := _copy_of_hub(data, found)):
+    if not chosen["train"] and recipe.corpus is not None and (copy := _copy_of_hub(data, named)):
         return copy
     stand_in = smoke and not chosen["train"]
     if stand_in:
@@ -97,8 +96,8 @@ def _local(found: Found, data: Path, *, smoke: bool) -> Corpora:
     for name in SETS:
         if not chosen[name] and not _may_be_missing(name, local, stand_in=stand_in):
             raise CorpusError(
-                f"{data} has no {'training' if name == 'train' else name} set for {found.name}",
-                hint=f"it is looked for as {wanted(recipe)}",
+                f"{data} has no {'training' if name == 'train' else name} set for {named.name}",
+                hint=f"these files are looked for: {wanted(recipe)}",
             )
     return Corpora(chosen["train"], chosen["valid"], chosen["test"], stand_in=stand_in)
 
@@ -118,7 +117,7 @@ def _first(specs: Sequence[str], data: Path, recipe: Recipe) -> tuple[str, ...]:
 
 
 def _files(spec: str, recipe: Recipe) -> tuple[Path | None, ...]:
-    """The files of a SPEC, None for one that is not there."""
+    """The files of a SPEC, None for one that does not exist."""
     names = spec.partition("#")[0]
     if _names_files(names):
         return tuple(_present(name) for name in names.split(","))
@@ -126,12 +125,12 @@ def _files(spec: str, recipe: Recipe) -> tuple[Path | None, ...]:
 
 
 def _names_files(names: str) -> bool:
-    """Whether these are names of files; else they are what two names begin with."""
+    """Whether these are file names; otherwise they are a prefix of two file names."""
     return "," in names or table_kind(names) is not None
 
 
 def _present(name: str) -> Path | None:
-    """The file of this name, compressed or not."""
+    """The file of this name, possibly compressed."""
     return next((path for suffix in ("", *COMPRESSIONS) if (path := Path(name + suffix)).is_file()), None)
 
 
@@ -142,10 +141,10 @@ def _shown(spec: str, recipe: Recipe) -> str:
     return f"{names}.{recipe.source_lang} + .{recipe.target_lang}"
 
 
-def _copy_of_hub(data: Path, found: Found) -> Corpora | None:
-    """The same SPECs on copies of the datasets' repositories, if they are below `data` or `data` is the only one."""
-    assert found.recipe.corpus is not None
-    corpus = found.recipe.corpus
+def _copy_of_hub(data: Path, named: NamedRecipe) -> Corpora | None:
+    """The same SPECs on local copies of the hub repositories, if they are below `data` or `data` is the only one."""
+    assert named.recipe.corpus is not None
+    corpus = named.recipe.corpus
     hub = [[spec for spec in specs if is_hub(spec)] for specs in (corpus.train, corpus.valid, corpus.test)]
     datasets = {_dataset(spec) for specs in hub for spec in specs}
     folders = {
@@ -181,5 +180,5 @@ def _is_local_hub(spec: str) -> bool:
 
 
 def file_name(address: str) -> str:
-    """The last part of an address."""
+    """The last component of a URL."""
     return Path(urlsplit(address).path).name

@@ -1,4 +1,4 @@
-"""What the score of a recipe means."""
+"""Whether the score of a recipe is as expected."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The sentence to show, what else is known, and whether the run is as good as it should be."""
+    """One sentence, further notes, and whether the score reaches the expected range."""
 
     sentence: str
     notes: tuple[str, ...] = ()
     passed: bool = True
 
 
-def judge(expected: Expected, run: Path) -> Verdict:
-    """Compare the last evaluation of a run with what is expected."""
+def check_score(expected: Expected, run: Path) -> Verdict:
+    """Compare the last evaluation of a run with the expected score."""
     record, score = _evaluation(expected, run)
     value = round(score["score"], 1)
     shown = f"{expected.metric} {value:.1f}"
     notes = (f"signature: {score['signature']}", *_anchors(expected))
     if not _computed_as_expected(score, expected):
         return Verdict(
-            f"{shown}: no verdict, since it was not computed as expected",
+            f"{shown}: not comparable, since it was not computed as expected",
             (*notes, f"expected: {expected.signature}"),
         )
     if expected.sentences is not None and record["sentences"] != expected.sentences:
         return Verdict(
-            f"{shown}: no verdict, since this test set has {record['sentences']:,} sentences and "
+            f"{shown}: not comparable, since this test set has {record['sentences']:,} sentences and "
             f"{expected.test_set} has {expected.sentences:,}",
             notes,
         )
     if expected.band is None:
-        return Verdict(f"{shown} on {expected.test_set}; there is no band of our own runs yet", notes)
+        return Verdict(f"{shown} on {expected.test_set}; no expected range has been measured yet", notes)
     low, high = expected.band.low, expected.band.high
-    place = "below" if value < low else "above" if value > high else "inside"
-    return Verdict(f"{shown}, {place} the expected band {low:.1f}–{high:.1f}", notes, passed=value >= low)
+    place = "below" if value < low else "above" if value > high else "within"
+    return Verdict(f"{shown}, {place} the expected range {low:.1f}–{high:.1f}", notes, passed=value >= low)
 
 
 def _evaluation(expected: Expected, run: Path) -> tuple[Record, Record]:
-    """The last evaluation that was made as expected, or else the last one, and its score."""
+    """The last evaluation with the expected signature, or else the last one, and its score."""
     from nmt_cli.run.logs import ScoresLog  # torch takes seconds to import
 
     found = [
@@ -56,7 +56,7 @@ def _evaluation(expected: Expected, run: Path) -> tuple[Record, Record]:
         if score["metric"] == expected.metric
     ]
     if not found:
-        raise StoreError(f"{run} has no {expected.metric} yet", hint=f"nmt evaluate {run}")
+        raise StoreError(f"{run} has no {expected.metric} score yet", hint=f"run nmt evaluate {run}")
     return next((one for one in reversed(found) if _computed_as_expected(one[1], expected)), found[-1])
 
 
@@ -72,6 +72,6 @@ def _anchors(expected: Expected) -> tuple[str, ...]:
 
 
 def _essence(signature: str) -> str:
-    """What decides a score: not how its interval was estimated, nor the version of sacreBLEU."""
+    """The parts of a signature that affect the score: not the resampling, nor sacreBLEU's version."""
     parts = signature.split("|")
     return "|".join(part for part in parts if part.partition(":")[0] not in ("version", "bs", "ar", "seed"))

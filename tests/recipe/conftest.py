@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from nmt_cli.recipe import catalog
-from nmt_cli.recipe.catalog import Found, find_recipe
+from nmt_cli.recipe import definition
+from nmt_cli.recipe.definition import NamedRecipe, find_recipe
 from tests.cli.conftest import nmt
 
 __all__ = ["nmt"]
@@ -55,12 +55,12 @@ def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "numbers").mkdir(parents=True)
     (folder / "numbers" / "recipe.toml").write_text(RECIPE, "utf-8")
     (folder / "numbers" / "expected.toml").write_text(EXPECTED, "utf-8")
-    monkeypatch.setattr(catalog, "recipes_folder", lambda: folder)
+    monkeypatch.setattr(definition, "recipes_folder", lambda: folder)
     return folder
 
 
 @pytest.fixture
-def numbers(recipes: Path) -> Found:
+def numbers(recipes: Path) -> NamedRecipe:
     """The recipe `numbers`."""
     return find_recipe("numbers")
 

@@ -40,7 +40,7 @@ class TestChain:
         assert [words[:2] for words in commands(first.stderr)] == [
             ["nmt", name] for name in ("preprocess", "train", "translate", "evaluate")
         ]
-        assert "on numbers; there is no band of our own runs yet" in first.stdout
+        assert "on numbers; no expected range has been measured yet" in first.stdout
         assert "signature: nrefs:1|" in first.stdout
         assert len((out / "test.hyp.en").read_bytes().split(b"\n")) == 5 + 1
         assert (out / "report.html").exists()
@@ -78,7 +78,7 @@ class TestChain:
             file.write(band)
         found = nmt("recipe", "numbers", "--data", text, "--out", out, "--threads", 1)
         assert found.code == 1
-        assert "below the expected band 90.0–99.0" in found.stdout
+        assert "below the expected range 90.0–99.0" in found.stdout
         assert "not as good as it was" in found.error
         assert "curves.svg" in found.hint
 
@@ -110,8 +110,8 @@ def test_a_killed_recipe_resumes_training(nmt: Run, recipes: Path, text: Path, o
     content = recipe.read_text("utf-8").replace("validate_every = 4", "validate_every = 150\nsave_every = 2")
     recipe.write_text(content.replace("max_updates = 4", "max_updates = 150\nlog_every = 1"), "utf-8")
     program = (
-        "from pathlib import Path; from nmt_cli.recipe import catalog; from nmt_cli.cli import main; "
-        f"catalog.recipes_folder = lambda: Path({str(recipes)!r}); main()"
+        "from pathlib import Path; from nmt_cli.recipe import definition; from nmt_cli.cli import main; "
+        f"definition.recipes_folder = lambda: Path({str(recipes)!r}); main()"
     )
     arguments = ["recipe", "numbers", "--data", str(text), "--out", str(out), "--threads", "1"]
     metrics = out / "run" / "metrics.jsonl"

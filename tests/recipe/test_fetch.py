@@ -13,7 +13,7 @@ import pytest
 from nmt_cli.corpus import hub
 from nmt_cli.errors import CorpusError
 from nmt_cli.recipe import Corpora, choose_corpora, fetch, find_recipe
-from nmt_cli.recipe.catalog import Found
+from nmt_cli.recipe.definition import NamedRecipe
 from nmt_cli.recipe.fetch import SMOKE_PAIRS
 
 
@@ -38,30 +38,32 @@ def on_the_web(server: str) -> Corpora:
 
 
 class TestDownloads:
-    def test_files_arrive_whole(self, numbers: Found, server: str, text: Path, tmp_path: Path) -> None:
+    def test_files_arrive_whole(self, numbers: NamedRecipe, server: str, text: Path, tmp_path: Path) -> None:
         found = fetch(on_the_web(server), numbers.recipe, tmp_path / "got", smoke=False)
         assert found.train == (f"{tmp_path}/got/train/train.de,{tmp_path}/got/train/train.en",)
         assert (tmp_path / "got/train/train.en").read_bytes() == (text / "train.en").read_bytes()
 
-    def test_what_is_there_is_not_fetched_again(self, numbers: Found, server: str, tmp_path: Path) -> None:
+    def test_what_is_there_is_not_fetched_again(
+        self, numbers: NamedRecipe, server: str, tmp_path: Path
+    ) -> None:
         fetch(on_the_web(server), numbers.recipe, tmp_path / "got", smoke=False)
         (tmp_path / "got/test/test.de").write_text("mine\n")
         fetch(on_the_web(server), numbers.recipe, tmp_path / "got", smoke=False)
         assert (tmp_path / "got/test/test.de").read_text() == "mine\n"
 
     def test_another_file_than_expected_is_refused(
-        self, numbers: Found, server: str, text: Path, tmp_path: Path
+        self, numbers: NamedRecipe, server: str, text: Path, tmp_path: Path
     ) -> None:
         right = hashlib.sha256((text / "train.de").read_bytes()).hexdigest()
         recipe = numbers.recipe.model_copy(update={"sha256": {"train.de": right, "train.en": "0" * 64}})
         with pytest.raises(CorpusError) as caught:
             fetch(on_the_web(server), recipe, tmp_path / "got", smoke=False)
-        assert "train.en is not the file it was" in caught.value.message
+        assert "train.en has changed: its SHA-256" in caught.value.message
         assert (tmp_path / "got/train/train.de").exists()
         assert not (tmp_path / "got/train/train.en").exists()
 
     def test_a_missing_file_is_told_with_the_way_out(
-        self, numbers: Found, server: str, tmp_path: Path
+        self, numbers: NamedRecipe, server: str, tmp_path: Path
     ) -> None:
         corpora = Corpora((f"{server}/none.de,{server}/none.en",))
         with pytest.raises(CorpusError) as caught:
@@ -89,14 +91,16 @@ class TestDownloads:
 
 
 class TestExcerpts:
-    def test_a_smoke_run_reads_the_first_pairs(self, numbers: Found, text: Path, tmp_path: Path) -> None:
+    def test_a_smoke_run_reads_the_first_pairs(
+        self, numbers: NamedRecipe, text: Path, tmp_path: Path
+    ) -> None:
         chosen = choose_corpora(numbers, text, smoke=True)
         found = fetch(chosen, numbers.recipe, tmp_path / "got", smoke=True)
         assert found.test == (f"{tmp_path}/got/test",)
         assert (tmp_path / "got/train.de").read_text("utf-8") == (text / "train.de").read_text("utf-8")
 
     def test_what_stands_in_for_train_is_cut_into_three_sets(
-        self, numbers: Found, text: Path, tmp_path: Path
+        self, numbers: NamedRecipe, text: Path, tmp_path: Path
     ) -> None:
         fetch(Corpora((f"{text}/train",), stand_in=True), numbers.recipe, tmp_path / "got", smoke=True)
         lines = {

@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from nmt_cli.errors import ConfigError, UsageError
-from nmt_cli.recipe import Choices, Plan, Step, choose_corpora, make_plan
-from nmt_cli.recipe.catalog import Found
+from nmt_cli.recipe import Choices, RecipePlan, RecipeStep, choose_corpora, make_plan
+from nmt_cli.recipe.definition import NamedRecipe
 
 
 def plan(
-    found: Found, text: Path, out: Path, *settings: str, smoke: bool = False, overwrite: bool = False
-) -> Plan:
+    found: NamedRecipe, text: Path, out: Path, *settings: str, smoke: bool = False, overwrite: bool = False
+) -> RecipePlan:
     corpora = choose_corpora(found, text, smoke=smoke)
     return make_plan(found, corpora, Choices(out=out, settings=settings, smoke=smoke, overwrite=overwrite))
 
 
-def pretend(step: Step, content: str = "{}") -> None:
+def pretend(step: RecipeStep, content: str = "{}") -> None:
     """Write something like the result of a step."""
     if step.name in ("preprocess", "train"):
         step.output.mkdir(parents=True, exist_ok=True)
@@ -33,7 +33,7 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def test_settings_go_to_the_step_that_they_belong_to(numbers: Found, text: Path, out: Path) -> None:
+def test_settings_go_to_the_step_that_they_belong_to(numbers: NamedRecipe, text: Path, out: Path) -> None:
     preprocess, train, translate, evaluate = (
         step.arguments
         for step in plan(
@@ -48,14 +48,14 @@ def test_settings_go_to_the_step_that_they_belong_to(numbers: Found, text: Path,
         assert [word for word in command if "=" in word] == ["search.beam_size=2"]
 
 
-def test_a_smoke_run_is_small_whatever_the_recipe_says(numbers: Found, text: Path, out: Path) -> None:
+def test_a_smoke_run_is_small_whatever_the_recipe_says(numbers: NamedRecipe, text: Path, out: Path) -> None:
     preprocess, train, *_ = plan(numbers, text, out, smoke=True).steps()
     assert not any(word.startswith("vocabulary.size") for word in preprocess.arguments)
     assert "train.max_updates=20" in train.arguments
     assert "train.max_updates=4" not in train.arguments
 
 
-def test_all_wrong_settings_are_named_at_once(numbers: Found, text: Path, out: Path) -> None:
+def test_all_wrong_settings_are_named_at_once(numbers: NamedRecipe, text: Path, out: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         plan(numbers, text, out, "train.sead=1", "model.cell=grue")
     assert "train.sead" in caught.value.message
@@ -63,11 +63,11 @@ def test_all_wrong_settings_are_named_at_once(numbers: Found, text: Path, out: P
 
 
 def test_a_step_is_done_when_its_result_is_there_and_belongs_to_the_same_settings(
-    numbers: Found, text: Path, out: Path
+    numbers: NamedRecipe, text: Path, out: Path
 ) -> None:
     for name in ("preprocess", "train", "translate", "evaluate"):
         mine = plan(numbers, text, out)
-        step: Step = getattr(mine, name)()
+        step: RecipeStep = getattr(mine, name)()
         assert not mine.is_done(step)
         mine.begin(step)
         pretend(step)
@@ -78,10 +78,10 @@ def test_a_step_is_done_when_its_result_is_there_and_belongs_to_the_same_setting
     assert other.is_done(other.preprocess())
     assert not other.is_done(other.train())
     with pytest.raises(UsageError):
-        other.refuse_other(other.train())
+        other.protect_other(other.train())
 
 
-def test_other_text_is_never_taken_for_the_same(numbers: Found, text: Path, out: Path) -> None:
+def test_other_text_is_never_taken_for_the_same(numbers: NamedRecipe, text: Path, out: Path) -> None:
     mine = plan(numbers, text, out)
     step = mine.preprocess()
     pretend(step)
@@ -92,11 +92,11 @@ def test_other_text_is_never_taken_for_the_same(numbers: Found, text: Path, out:
     other = plan(numbers, text, out)
     assert not other.is_done(other.preprocess())
     with pytest.raises(UsageError) as caught:
-        other.refuse_other(other.preprocess())
+        other.protect_other(other.preprocess())
     assert "other settings or other text" in caught.value.message
 
 
-def test_a_run_that_was_begun_is_resumed(numbers: Found, text: Path, out: Path) -> None:
+def test_a_run_that_was_begun_is_resumed(numbers: NamedRecipe, text: Path, out: Path) -> None:
     mine = plan(numbers, text, out)
     mine.begin(mine.train())
     assert "--resume" not in plan(numbers, text, out).train().arguments  # killed before it wrote anything
@@ -105,7 +105,7 @@ def test_a_run_that_was_begun_is_resumed(numbers: Found, text: Path, out: Path) 
 
 
 def test_a_replacement_that_was_killed_early_does_not_resume_the_old_run(
-    numbers: Found, text: Path, out: Path
+    numbers: NamedRecipe, text: Path, out: Path
 ) -> None:
     old = plan(numbers, text, out)
     pretend(old.train(), "old")
@@ -121,7 +121,7 @@ def test_a_replacement_that_was_killed_early_does_not_resume_the_old_run(
     assert "--resume" in plan(numbers, text, out, "train.seed=2").train().arguments
 
 
-def test_data_whose_end_was_not_noted_is_made_again(numbers: Found, text: Path, out: Path) -> None:
+def test_data_whose_end_was_not_noted_is_made_again(numbers: NamedRecipe, text: Path, out: Path) -> None:
     mine = plan(numbers, text, out)
     mine.begin(mine.preprocess())
     pretend(mine.preprocess())

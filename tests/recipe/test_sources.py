@@ -12,7 +12,7 @@ import pytest
 from nmt_cli.corpus import parse_spec, read_pairs
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.recipe import choose_corpora, find_recipe
-from nmt_cli.recipe.catalog import Found
+from nmt_cli.recipe.definition import NamedRecipe
 from nmt_cli.recipe.sources import SETS, Corpora, local_sizes
 
 SIZES = {"train": 7, "validation": 3, "test": 4}
@@ -23,7 +23,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
 
 
-def count(found: Found, corpora: Corpora, name: str) -> int:
+def count(found: NamedRecipe, corpora: Corpora, name: str) -> int:
     recipe = found.recipe
     specs = [
         parse_spec(text, source_lang=recipe.source_lang, target_lang=recipe.target_lang)
@@ -104,11 +104,11 @@ class TestHubShapes:
 
 
 class TestLocalFiles:
-    def test_the_first_name_that_is_there_is_taken(self, numbers: Found, text: Path) -> None:
+    def test_the_first_name_that_is_there_is_taken(self, numbers: NamedRecipe, text: Path) -> None:
         corpora = choose_corpora(numbers, text, smoke=False)
         assert corpora == Corpora((f"{text}/train",), (f"{text}/valid",), (f"{text}/test",))
 
-    def test_other_text_has_other_sizes(self, numbers: Found, text: Path) -> None:
+    def test_other_text_has_other_sizes(self, numbers: NamedRecipe, text: Path) -> None:
         before = local_sizes(choose_corpora(numbers, text, smoke=False), numbers.recipe)
         with (text / "train.de").open("a") as file:
             file.write("noch eine\n")
@@ -116,7 +116,7 @@ class TestLocalFiles:
         assert len(before) == 6
         assert before != after
 
-    def test_a_set_that_is_missing_is_told_with_all_names(self, numbers: Found, text: Path) -> None:
+    def test_a_set_that_is_missing_is_told_with_all_names(self, numbers: NamedRecipe, text: Path) -> None:
         (text / "test.de").unlink()
         (text / "test.en").unlink()
         with pytest.raises(CorpusError) as caught:
@@ -124,19 +124,19 @@ class TestLocalFiles:
         assert "has no test set for numbers" in caught.value.message
         assert "test.de + .en" in caught.value.hint
 
-    def test_a_side_that_is_missing_is_told(self, numbers: Found, text: Path) -> None:
+    def test_a_side_that_is_missing_is_told(self, numbers: NamedRecipe, text: Path) -> None:
         (text / "test.en").unlink()
         corpora = choose_corpora(numbers, text, smoke=False)
         with pytest.raises(CorpusError) as caught:
             count(numbers, corpora, "test")
         assert "test.en" in caught.value.message
 
-    def test_a_folder_that_is_not_there_is_told(self, numbers: Found, tmp_path: Path) -> None:
+    def test_a_folder_that_is_not_there_is_told(self, numbers: NamedRecipe, tmp_path: Path) -> None:
         with pytest.raises(UsageError) as caught:
             choose_corpora(numbers, tmp_path / "nowhere", smoke=False)
         assert "nowhere is not a directory" in caught.value.message
 
-    def test_a_recipe_without_a_hub_needs_data(self, numbers: Found) -> None:
+    def test_a_recipe_without_a_hub_needs_data(self, numbers: NamedRecipe) -> None:
         with pytest.raises(UsageError) as caught:
             choose_corpora(numbers, None, smoke=False)
         assert "--data DIR" in caught.value.hint

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from nmt_cli.errors import StoreError
-from nmt_cli.recipe import Expected, judge
+from nmt_cli.recipe import Expected, check_score
 from nmt_cli.run.logs import ScoresLog
 
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp"
@@ -28,15 +28,15 @@ def write(folder: Path, score: float, *, signature: str = FULL, sentences: int =
 @pytest.mark.parametrize(
     ("score", "sentence", "passed"),
     [
-        (36.4, "BLEU 36.4, inside the expected band 35.9–36.9", True),
-        (35.86, "BLEU 35.9, inside the expected band 35.9–36.9", True),
-        (35.84, "BLEU 35.8, below the expected band 35.9–36.9", False),
-        (37.2, "BLEU 37.2, above the expected band 35.9–36.9", True),
+        (36.4, "BLEU 36.4, within the expected range 35.9–36.9", True),
+        (35.86, "BLEU 35.9, within the expected range 35.9–36.9", True),
+        (35.84, "BLEU 35.8, below the expected range 35.9–36.9", False),
+        (37.2, "BLEU 37.2, above the expected range 35.9–36.9", True),
     ],
 )
 def test_the_band_decides(tmp_path: Path, score: float, sentence: str, passed: bool) -> None:
     write(tmp_path, score)
-    verdict = judge(expected(band=BAND), tmp_path)
+    verdict = check_score(expected(band=BAND), tmp_path)
     assert (verdict.sentence, verdict.passed) == (sentence, passed)
     assert verdict.notes == (f"signature: {FULL}",)
 
@@ -44,29 +44,29 @@ def test_the_band_decides(tmp_path: Path, score: float, sentence: str, passed: b
 def test_without_a_band_there_is_no_verdict_but_the_published_scores(tmp_path: Path) -> None:
     write(tmp_path, 20.0)
     anchor = {"score": 24.4, "system": "GNMT", "source": "https://x", "note": "± 0.13"}
-    verdict = judge(expected(anchor=[anchor]), tmp_path)
+    verdict = check_score(expected(anchor=[anchor]), tmp_path)
     assert verdict.passed
-    assert verdict.sentence == "BLEU 20.0 on flickr; there is no band of our own runs yet"
+    assert verdict.sentence == "BLEU 20.0 on flickr; no expected range has been measured yet"
     assert "published: 24.4, GNMT (https://x; ± 0.13)" in verdict.notes
 
 
 def test_another_test_set_gets_no_verdict(tmp_path: Path) -> None:
     write(tmp_path, 10.0, sentences=60)
-    verdict = judge(expected(band=BAND), tmp_path)
+    verdict = check_score(expected(band=BAND), tmp_path)
     assert verdict.passed
-    assert "no verdict, since this test set has 60 sentences and flickr has 1,000" in verdict.sentence
+    assert "not comparable, since this test set has 60 sentences and flickr has 1,000" in verdict.sentence
 
 
 def test_a_score_computed_otherwise_gets_no_verdict(tmp_path: Path) -> None:
     write(tmp_path, 40.0, signature=FULL.replace("mixed", "lc"))
-    verdict = judge(expected(band=BAND), tmp_path)
+    verdict = check_score(expected(band=BAND), tmp_path)
     assert "not computed as expected" in verdict.sentence
     write(tmp_path, 36.0)
     write(tmp_path, 50.0, signature=FULL.replace("13a", "none"))
-    assert judge(expected(band=BAND), tmp_path).sentence.startswith("BLEU 36.0, inside")
+    assert check_score(expected(band=BAND), tmp_path).sentence.startswith("BLEU 36.0, within")
 
 
 def test_a_run_without_evaluation_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError) as caught:
-        judge(expected(), tmp_path)
-    assert "has no BLEU yet" in caught.value.message
+        check_score(expected(), tmp_path)
+    assert "has no BLEU score yet" in caught.value.message

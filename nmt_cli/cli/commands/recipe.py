@@ -19,8 +19,7 @@ from nmt_cli.cli.options.shared import (
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from nmt_cli.recipe import Plan, Step
-    from nmt_cli.recipe.catalog import Found
+    from nmt_cli.recipe import NamedRecipe, RecipePlan, RecipeStep
 
 INPUT = "Input"
 
@@ -145,13 +144,13 @@ def _list() -> None:
     results().print(table)
 
 
-def _fetch(found: "Found", plan: "Plan", *, smoke: bool) -> None:
+def _fetch(found: "NamedRecipe", plan: "RecipePlan", *, smoke: bool) -> None:
     from nmt_cli.recipe import fetch
 
     if plan.is_fetched():
         _say(1, "fetch: done before")
         return
-    plan.refuse_other(plan.preprocess())
+    plan.protect_other(plan.preprocess())
     what = "hub and web" if plan.corpora.remote else "local files"
     _say(1, f"fetch: {what}{', a few hundred pairs' if smoke else ''}")
     with StageProgress(Verbosity.NORMAL) as progress:
@@ -165,11 +164,11 @@ def _fetch(found: "Found", plan: "Plan", *, smoke: bool) -> None:
     plan.finish("fetch", plan.fetch_fingerprint())
 
 
-def _do(step: "Step", plan: "Plan", number: int) -> None:
+def _do(step: "RecipeStep", plan: "RecipePlan", number: int) -> None:
     if plan.is_done(step):
         _say(number, f"{step.name}: {step.output} is there")
         return
-    plan.refuse_other(step)
+    plan.protect_other(step)
     _say(number, step.name)
     messages().print(f"$ {step.shown()}", style="bold")
     plan.begin(step)
@@ -180,7 +179,7 @@ def _do(step: "Step", plan: "Plan", number: int) -> None:
     plan.finish(step.name, step.fingerprint)
 
 
-def _run_here(step: "Step") -> int:
+def _run_here(step: "RecipeStep") -> int:
     """Run a command in this process, as if it had been typed."""
     from nmt_cli.cli.app import app  # which imports this module
 
@@ -188,7 +187,7 @@ def _run_here(step: "Step") -> int:
     return code if isinstance(code, int) else 0
 
 
-def _run_processes(step: "Step") -> int:
+def _run_processes(step: "RecipeStep") -> int:
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(step.processes)]
     with subprocess.Popen([sys.executable, *launcher, "-m", "nmt_cli", *step.arguments]) as process:
         try:
@@ -201,15 +200,15 @@ def _run_processes(step: "Step") -> int:
             raise
 
 
-def _conclude(found: "Found", plan: "Plan", *, smoke: bool) -> None:
-    from nmt_cli.recipe import judge
+def _conclude(found: "NamedRecipe", plan: "RecipePlan", *, smoke: bool) -> None:
+    from nmt_cli.recipe import check_score
 
     _say(6, "verdict")
     messages().print(f"translations: {plan.hypotheses}\nreport: {plan.report}\nrun: {plan.run}")
     if smoke:
         typer.echo(f"{found.name}: every step works; the score of a smoke run means nothing")
         return
-    verdict = judge(found.expected, plan.run)
+    verdict = check_score(found.expected, plan.run)
     typer.echo(verdict.sentence)
     for note in verdict.notes:
         typer.echo(f"  {note}")

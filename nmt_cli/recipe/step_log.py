@@ -1,4 +1,4 @@
-"""Which steps of a recipe are done, and with what: recipe.json in its output directory."""
+"""recipe.json in the output directory: which steps of a recipe are done, and with which inputs."""
 
 import json
 import os
@@ -14,7 +14,7 @@ State = Literal["begun", "done"]
 
 
 class StepLog:
-    """Remembers for each step the fingerprint of what it was given; every change is written at once."""
+    """The state of each step and the fingerprint of its inputs; every change is written immediately."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
@@ -23,7 +23,7 @@ class StepLog:
             self._steps = self._read()
 
     def state(self, step: str, fingerprint: str) -> State | Literal["other"] | None:
-        """Whether the step was begun or done with this; "other": with something else; None: never."""
+        """Whether the step was begun or done with these inputs; "other": with other inputs; None: never."""
         known = self._steps.get(step)
         if known is None:
             return None
@@ -32,11 +32,11 @@ class StepLog:
         return "done" if known["state"] == "done" else "begun"
 
     def before(self, step: str) -> str:
-        """What stood in the place of the result when the step was begun."""
+        """The identity of the output that existed when the step began."""
         return self._steps.get(step, {}).get("before", "")
 
     def note(self, step: str, fingerprint: str, state: State, *, before: str = "") -> None:
-        """Remember it; `before` tells what stands in the place of the result now."""
+        """Record the state; `before` is the identity of the output that exists now."""
         self._steps[step] = {"fingerprint": fingerprint, "state": state, "before": before}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with new_file(self.path) as temporary, temporary.open("w", encoding="utf-8") as file:
@@ -53,5 +53,5 @@ class StepLog:
             }
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise StoreError(
-                f"{self.path} is damaged", hint="choose another --out, or remove the file to begin again"
+                f"{self.path} is damaged", hint="choose another --out, or remove the file to start over"
             ) from error

@@ -7,8 +7,7 @@ import pytest
 
 from nmt_cli.config import resolve
 from nmt_cli.errors import ConfigError, UsageError
-from nmt_cli.recipe.catalog import find_recipe, recipe_names, recipes_folder
-from nmt_cli.recipe.definition import assignments
+from nmt_cli.recipe.definition import assignments, find_recipe, recipe_names, recipes_folder
 from nmt_cli.recipe.sources import SETS
 
 NAMES = (
