@@ -1,22 +1,28 @@
-"""Training: an iterator of reports over a run directory.
+"""Training: turns a data directory into a run directory and yields reports on the way.
 
-setup         `start` and `resume` make a Trainer
+One batch, from plan to disk:
+
+1. planned    data/batch_plan.py: sentences of similar length, a pure function of (seed, epoch)
+2. padded     data/batches.py: the slice of this process, prefetched in a thread (data/prefetch.py)
+3. forwarded  learner.py, `Learner.update`: model → loss (model/seq2seq.py) → backward, for each accumulated batch
+4. stepped    optimization.py: loss scale, clipping, optimizer, moving average; schedule.py has the learning rate
+5. reported   trainer.py, `Trainer._loop`: yields an UpdateReport, and a StepReport every train.log_every updates
+6. written    run_writer.py: metrics, checkpoints, the model of the run
+
+Read in this order:
+
+setup         `start` and `resume`: from directories to a Trainer
+settings      settings inherited from the data or from --init, and changed on resume
 trainer       the loop
 learner       one update: forward, backward, step
-optimization  optimizer, clipping, loss scale, skipping without waiting
-schedule      the learning rate as a pure function
-precision     fp32, bf16, fp16
-device        what there is
-averaging     moving average, mean of checkpoints
-validation    cross-entropy, BLEU and chrF of a model
-judge         when to validate, which model is the best
-stopping      limits and patience
-progress      where a run stands
-records       all that is written
-curves        curves.svg
+optimization  optimizer, clipping, loss scale, precision, moving average
+schedule      learning rate, scheduled sampling, when to stop
+validation    cross-entropy, BLEU and chrF; when to validate, and which model becomes the model of the run
+run_state     position in the data, validation history, time
+run_writer    everything that is written, and when
+reports       what the trainer yields
 distributed   several processes
-settings      what a run inherits and what resume may change
-rehearsal     what `--dry-run` measures
+dry_run       `--dry-run`: size, memory and speed
 """
 
 from nmt_cli.training.reports import (

@@ -1,9 +1,10 @@
-"""Several processes that train one model: `torchrun --nproc-per-node N -m nmt_cli train …`.
+"""Data-parallel training in several processes: `torchrun --nproc-per-node N -m nmt_cli train …`.
 
 Every process has the whole model and a slice of each batch; DistributedDataParallel averages the gradients.
-Only the leading process writes, all read: on several machines the data and the run directory are on a shared disk.
-A run may be resumed with another number of processes: the batches stay the same, dropout draws others.
-What the hosts tell each other (stop now, validation results) goes over gloo and never waits for a GPU.
+All processes read the data and run directories, which must be on a shared disk if there are several machines, but
+only the main process writes. A run may be resumed with a different number of processes: the batches stay the same,
+only the dropout masks differ. Control messages (stop requests, validation results) are sent over gloo, so they never
+wait for a GPU.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from torch.nn.parallel import DistributedDataParallel
 
 from nmt_cli.errors import TrainingError, UsageError
 
-_TIMEOUT = timedelta(hours=2)  # a validation on one process may take long
+_TIMEOUT = timedelta(hours=2)  # one process may take long to validate
 
 
 @dataclass(frozen=True)
 class Group:
-    """The processes of a run; alone, everything here costs nothing."""
+    """The processes of a run. With a single process, every method is a cheap no-op."""
 
     rank: int = 0
     world: int = 1
@@ -37,7 +38,7 @@ class Group:
 
     @classmethod
     def join(cls, environment: Mapping[str, str] = os.environ) -> Group:
-        """Join the other processes that torchrun started, if it did."""
+        """Join the other processes if this one was started by torchrun."""
         if "RANK" not in environment or "WORLD_SIZE" not in environment:
             return cls()
         rank, world = int(environment["RANK"]), int(environment["WORLD_SIZE"])
@@ -48,77 +49,78 @@ class Group:
             dist.init_process_group(backend, timeout=_TIMEOUT)
         except (RuntimeError, ValueError) as error:
             raise UsageError(
-                f"process {rank} cannot join the others: {error}", hint="start all of them with torchrun"
+                f"process {rank} cannot connect to the others: {error}",
+                hint="start all of them with torchrun",
             ) from error
         hosts = dist.new_group(backend="gloo", timeout=_TIMEOUT)
         return cls(rank, world, int(environment.get("LOCAL_RANK", rank)), hosts)
 
     @property
-    def leads(self) -> bool:
-        """Whether this is the process that writes and speaks."""
+    def is_main(self) -> bool:
+        """Whether this is the process that writes files and prints."""
         return self.rank == 0
 
     def wrap(self, model: nn.Module) -> nn.Module:
-        """The model whose backward pass averages gradients over all processes."""
+        """The model with gradients averaged over all processes in the backward pass."""
         if self.world == 1:
             return model
         return DistributedDataParallel(model, gradient_as_bucket_view=True)
 
-    def largest(self, number: int) -> int:
-        """The largest of the numbers of all processes."""
+    def max(self, number: int) -> int:
+        """The maximum over all processes."""
         if self.world == 1:
             return number
         tensor = torch.tensor(number)
-        with self.talking():
+        with self.connection_errors():
             dist.all_reduce(tensor, dist.ReduceOp.MAX, group=self.hosts)
         return int(tensor)
 
     def sum(self, tensor: Tensor) -> Tensor:
-        """The sum of the tensors of all processes."""
+        """The sum over all processes."""
         if self.world > 1:
             tensor = tensor.clone()
-            with self.talking():
+            with self.connection_errors():
                 dist.all_reduce(tensor, group=None if tensor.is_cuda else self.hosts)
         return tensor
 
     def gather(self, value: Any) -> list[Any]:
-        """The JSON values of all processes, in the order of their ranks."""
+        """The JSON values of all processes, in rank order."""
         if self.world == 1:
             return [value]
-        # torch's own gathering of objects is pickle.
+        # torch's all_gather_object uses pickle.
         own = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
-        size = self.largest(len(own))
+        size = self.max(len(own))
         padded = torch.full((size,), ord(" "), dtype=torch.uint8)
         padded[: len(own)] = own
         parts = [torch.empty_like(padded) for _ in range(self.world)]
-        with self.talking():
+        with self.connection_errors():
             dist.all_gather(parts, padded, group=self.hosts)
         return [json.loads(part.numpy().tobytes()) for part in parts]
 
-    def wait(self) -> None:
-        """Go on when all have come here."""
-        self.largest(0)
+    def barrier(self) -> None:
+        """Wait until all processes have reached this point."""
+        self.max(0)
 
     @contextmanager
-    def talking(self) -> Iterator[None]:
-        """Turn the many errors of a connection that broke into one that a user understands."""
+    def connection_errors(self) -> Iterator[None]:
+        """Turn the various errors of a broken connection into one readable error."""
         try:
             yield
         except RuntimeError as error:
             if self.world == 1 or not is_connection_error(error):
                 raise
             raise TrainingError(
-                f"process {self.rank} lost the others: one of them ended",
-                hint="its own message says why; the last checkpoint is intact, go on with --resume",
+                f"process {self.rank} lost the connection: another process has ended",
+                hint="its own message says why; the last checkpoint is intact, continue with --resume",
             ) from error
 
-    def leave(self) -> None:
-        """Say goodbye."""
+    def close(self) -> None:
+        """Leave the process group."""
         if self.world > 1 and dist.is_initialized():
             dist.destroy_process_group()
 
 
 def is_connection_error(error: RuntimeError) -> bool:
-    """Whether another process is gone."""
+    """Whether the error means that another process is gone."""
     words = ("gloo", "nccl", "connection closed", "connection reset", "broken pipe", "timed out waiting")
     return isinstance(error, dist.DistError) or any(word in str(error).lower() for word in words)

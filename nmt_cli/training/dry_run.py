@@ -1,4 +1,4 @@
-"""What `--dry-run` finds out: size, memory and speed of a run, by a few updates that change nothing on disk."""
+"""`nmt train --dry-run`: size, memory and speed of a run, from a few updates that write nothing to disk."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from nmt_cli.training.learner import Learner
 from nmt_cli.training.settings import with_data_settings, with_model_settings
 from nmt_cli.training.setup import Machine, make_batches, make_learner, warm_start
 
-UPDATES = 6  # that are timed, after one that is not
-SECONDS = 20.0  # and no more of them after this time
+TIMED_UPDATES = 6  # after one that is not timed
+TIME_LIMIT = 20.0  # seconds; no further updates after this
 
 
 @dataclass(frozen=True)
-class Rehearsal:
-    """What a run would be."""
+class RunEstimate:
+    """Size, memory and speed of a run."""
 
     resolved: Resolved
     device: str
@@ -36,17 +36,19 @@ class Rehearsal:
     pairs: int
     updates_per_epoch: int
     weights_bytes: int  # weights, gradients, optimizer and moving average
-    activations_bytes: int  # what the forward pass of the largest batch keeps for the backward pass
+    activations_bytes: int  # saved by the forward pass of the largest batch for the backward pass
     seconds_per_update: float
 
     @property
     def seconds_per_epoch(self) -> float:
-        """Without validation."""
+        """Not including validation."""
         return self.seconds_per_update * self.updates_per_epoch
 
 
-def rehearse(data: Path, settings: Resolved, *, init: Path | None = None, machine: Machine) -> Rehearsal:
-    """Check everything that `start` checks about settings and data, and measure."""
+def estimate_run(
+    data: Path, settings: Resolved, *, init: Path | None = None, machine: Machine
+) -> RunEstimate:
+    """Check settings and data as `start` does, and measure a few updates."""
     opened = DataDirectory.open(data)
     other = RunDirectory.open(init) if init is not None else None
     if other is not None:
@@ -63,7 +65,7 @@ def rehearse(data: Path, settings: Resolved, *, init: Path | None = None, machin
     seconds = _seconds_per_update(learner, batches, accumulate)
     parameters = sum(parameter.numel() for parameter in learner.model.parameters())
     state = sum(tensor.nbytes for tensor in [*learner.state().values(), *learner.weights().values()])
-    return Rehearsal(
+    return RunEstimate(
         resolved=resolved,
         device=str(learner.device),
         precision=learner.precision.name,
@@ -96,18 +98,18 @@ def _saved_bytes(learner: Learner, portion: Portion) -> int:
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor), learner.precision.autocast():
         learner.model.loss(portion.batch.to(learner.device))
     own = {parameter.untyped_storage().data_ptr() for parameter in learner.model.parameters()}
-    return sum(size for place, size in storages.items() if place not in own)
+    return sum(size for address, size in storages.items() if address not in own)
 
 
 def _seconds_per_update(learner: Learner, batches: TrainingBatches, accumulate: int) -> float:
     stream = batches.stream(1)
     times: list[float] = []
     began = time.monotonic()
-    for update in range(1, UPDATES + 2):
+    for update in range(1, TIMED_UPDATES + 2):
         start = time.monotonic()
         learner.update(update, list(islice(stream, accumulate)), 1e-6)
         float(learner.optimization.norm)  # waits for the device
         times.append(time.monotonic() - start)
-        if len(times) > 1 and time.monotonic() - began > SECONDS:
+        if len(times) > 1 and time.monotonic() - began > TIME_LIMIT:
             break
     return median(times[1:])

@@ -1,4 +1,4 @@
-"""One update: forward, backward, step. The model and all that changes with it."""
+"""One update: forward, backward, optimizer step. Holds the model and everything that changes with it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nmt_cli.training.schedule import own_word_probability
 
 
 class Learner:
-    """A model, its optimizer and its moving average."""
+    """A model with its optimizer and moving average."""
 
     def __init__(
         self,
@@ -44,25 +44,26 @@ class Learner:
         self._average = MovingAverage(self.model, config.ema_decay) if config.ema_decay else None
         # Any: torch's wrappers lose the signature.
         self._forward: Any = group.wrap(torch.compile(self.model, dynamic=True) if compiled else self.model)  # type: ignore[arg-type]
-        # Sums since the last report: loss and cross-entropy. Doubles, where the device has them.
-        exact = torch.float32 if device.type == "mps" else torch.float64
-        self.sums = torch.zeros(2, dtype=exact, device=device)
-        self._nothing = collate([[]], [[]])
+        # Loss and cross-entropy, summed since the last report. Double precision where the device has it.
+        double = torch.float32 if device.type == "mps" else torch.float64
+        self.sums = torch.zeros(2, dtype=double, device=device)
+        self._empty_batch = collate([[]], [[]])
 
     @property
-    def model_to_use(self) -> Seq2Seq:
-        """The averaged model, if there is one, else the model itself."""
+    def inference_model(self) -> Seq2Seq:
+        """The moving average if there is one, else the model itself: what is validated and saved."""
         return self._average.model if self._average else self.model
 
     def update(self, update: int, portions: Sequence[Portion], rate: float) -> None:
-        """Change the weights by the gradient of the mean loss of all tokens of `portions`, whoever has them.
+        """One step on the mean loss over all tokens of `portions`, on all processes.
 
-        Chance (dropout, sampling) depends on the seed, the update and the process only: no generator has to be saved.
+        Random draws (dropout, sampling) depend only on the seed, the update and the process, so no generator state
+        has to be saved.
         """
         torch.manual_seed(_seed(self._config.seed, update, self._group.rank))
         tokens = sum(portion.tokens for portion in portions)
         own_words = OwnWords(own_word_probability(self._config, update), self._config.sampled_word)
-        with self.explained():
+        with self.readable_errors():
             for portion in portions:
                 last = portion is portions[-1]
                 with nullcontext() if last or self._group.world == 1 else self._forward.no_sync():
@@ -74,12 +75,12 @@ class Learner:
     def _accumulate(self, batch: Batch | None, tokens: int, own_words: OwnWords) -> None:
         with self.precision.autocast():
             loss = self._forward(
-                (batch or self._nothing).to(self.device),
+                (batch or self._empty_batch).to(self.device),
                 label_smoothing=self._config.label_smoothing,
                 own_words=own_words,
                 share=self._config.loss_share,
             )
-        # Wrapped models average over processes; each token of the update is to count the same wherever it is.
+        # DistributedDataParallel averages over processes, but every token of the update should have the same weight.
         weight = self._group.world / tokens if batch is not None else 0.0
         self.optimization.scaled(loss.total * weight).backward()  # type: ignore[no-untyped-call]
         if batch is not None:
@@ -87,13 +88,13 @@ class Learner:
             self.model.learn_baseline(loss)
 
     def gather_sums(self) -> Tensor:
-        """The sums of all processes; they all take part. From then on the leading process has them."""
+        """The sums over all processes, which must all call this. Afterwards the main process holds the total."""
         total = self._group.sum(self.sums)
-        self.sums = total.clone() if self._group.leads else torch.zeros_like(total)
+        self.sums = total.clone() if self._group.is_main else torch.zeros_like(total)
         return total
 
     def state(self) -> dict[str, Tensor]:
-        """What resume needs beside the weights to use."""
+        """What resume needs besides the inference weights."""
         raw = (
             {f"weights.{name}": tensor for name, tensor in weights_of(self.model).items()}
             if self._average
@@ -102,12 +103,12 @@ class Learner:
         return {**self.optimization.state(), **raw, "sums": self.sums}
 
     def weights(self) -> dict[str, Tensor]:
-        """The weights to use, not copied."""
-        return weights_of(self.model_to_use)
+        """The inference weights, not copied."""
+        return weights_of(self.inference_model)
 
     def load(self, weights: Mapping[str, Tensor], state: Mapping[str, Tensor] | None, origin: Path) -> None:
-        """Go on from what `weights` and `state` gave; without a state, begin with these weights."""
-        load_weights(self.model_to_use, weights, origin)
+        """Restore what `weights()` and `state()` returned; without a state, only initialize the weights."""
+        load_weights(self.inference_model, weights, origin)
         if self._average:
             raw = weights
             if state is not None:
@@ -119,14 +120,14 @@ class Learner:
             load_weights(self.model, raw, origin)
         if state is not None:
             self.optimization.load_state(state)
-            if self._group.leads:
+            if self._group.is_main:
                 self.sums = state["sums"].to(self.sums)
 
     @contextmanager
-    def explained(self) -> Iterator[None]:
-        """Turn what torch says when memory runs out or another process is gone into what to do."""
+    def readable_errors(self) -> Iterator[None]:
+        """Turn torch's errors for lack of memory, lost processes and failed compilation into readable ones."""
         try:
-            with self._group.talking():
+            with self._group.connection_errors():
                 yield
         except (torch.OutOfMemoryError, MemoryError) as error:
             raise self._out_of_memory() from error
@@ -136,7 +137,7 @@ class Learner:
             if type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
                 raise TrainingError(
                     f"torch.compile failed: {str(error).strip().partition(chr(10))[0]}",
-                    hint="train without --compile; on a CPU it needs a C++ compiler",
+                    hint="train without --compile; on a CPU, it needs a C++ compiler",
                 ) from error
             raise
 
@@ -147,7 +148,7 @@ class Learner:
         return TrainingError(
             f"out of memory on {self.device} with train.{name} = {getattr(config, name)}",
             hint=f"try --set train.{name}={size} --set train.accumulate={config.accumulate * 2}: "
-            "the same updates in half the memory; the last checkpoint is intact",
+            "the same updates with half the memory; the last checkpoint is intact",
         )
 
 

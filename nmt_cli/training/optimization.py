@@ -1,8 +1,8 @@
-"""From gradients to new weights, without the host having to wait for the device.
+"""From gradients to new weights: optimizer, clipping, loss scale, precision, moving average.
 
-Scaling, clipping and skipping are folded into the fused step of the optimizer: it divides gradients by one
-number on the device and does nothing at all if another one is 1. So a NaN never reaches the weights, and
-nobody has to look.
+Loss scale, clipping and the skipping of non-finite gradients are folded into the fused step of the optimizer, which
+divides the gradients by a number on the device (`grad_scale`) and does nothing if another one is 1 (`found_inf`). So a
+NaN never reaches the weights, and the host never waits for the device to find out.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from nmt_cli.errors import StoreError, UsageError
 from nmt_cli.model import Seq2Seq
 
 FIRST_SCALE = 2.0**16
-GROWTH_UPDATES = 2000  # updates without an overflow until the loss scale doubles
+GROWTH_UPDATES = 2000  # updates without overflow before the loss scale is doubled
 
 
 class Optimization:
-    """Optimizer, gradient clipping, loss scale and the count of skipped updates."""
+    """Optimizer, gradient clipping, loss scale and the number of skipped updates."""
 
     def __init__(self, model: nn.Module, config: TrainConfig, *, scaled: bool) -> None:
         self._names = [name for name, _ in model.named_parameters()]
@@ -34,18 +34,18 @@ class Optimization:
         self._optimizer = _build(self._parameters, config)
         device = self._parameters[0].device
         self._scale = torch.full((), FIRST_SCALE if scaled else 1.0, device=device)
-        self._growth = torch.zeros((), device=device)  # updates since the scale changed
+        self._growth = torch.zeros((), device=device)  # updates since the scale last changed
         self.norm = torch.zeros((), device=device)  # of the last gradient
         self.skipped = torch.zeros((), device=device)  # updates whose gradient was not finite
         self.skipped_in_a_row = torch.zeros((), device=device)
 
     def scaled(self, loss: Tensor) -> Tensor:
-        """The loss to differentiate."""
+        """The loss times the loss scale, to call backward on."""
         return loss * self._scale if self._scaled else loss
 
     @torch.no_grad()
     def step(self, rate: float) -> None:
-        """Change the weights by the gradients, unless one of them is not finite; forget the gradients."""
+        """One step of the optimizer, skipped if a gradient is not finite; then clears the gradients."""
         norm = nn.utils.get_total_norm(
             [parameter.grad for parameter in self._parameters if parameter.grad is not None], foreach=True
         )
@@ -56,7 +56,7 @@ class Optimization:
             divisor = divisor * (self.norm / self._clip_norm).clamp(min=1.0)
         for group in self._optimizer.param_groups:
             group["lr"] = rate
-        # What torch's GradScaler hands to a fused optimizer.
+        # The same attributes as torch's GradScaler sets on a fused optimizer.
         self._optimizer.grad_scale = divisor  # type: ignore[attr-defined]
         self._optimizer.found_inf = overflow  # type: ignore[attr-defined]
         self._optimizer.step()
@@ -67,14 +67,14 @@ class Optimization:
             self._update_scale(overflow)
 
     def _update_scale(self, overflow: Tensor) -> None:
-        """Halve the loss scale after an overflow, double it after a long time without one."""
+        """Halve the loss scale after an overflow, double it after many updates without one."""
         self._growth = (self._growth + 1) * (1 - overflow)
         grow = (self._growth >= GROWTH_UPDATES).to(overflow.dtype)
         self._scale = self._scale * (1 + grow) * (1 - overflow / 2)
         self._growth = self._growth * (1 - grow)
 
     def state(self) -> dict[str, Tensor]:
-        """Everything that the next step depends on."""
+        """Everything the next step depends on."""
         tensors = {
             f"optimizer.{key}.{name}": value
             for name, parameter in zip(self._names, self._parameters, strict=True)
@@ -89,7 +89,7 @@ class Optimization:
         return {**tensors, **{f"scaler.{key}": value for key, value in counts.items()}}
 
     def load_state(self, tensors: Mapping[str, Tensor]) -> None:
-        """Go on from what `state` gave."""
+        """Restore what `state` returned."""
         parameters = dict(zip(self._names, self._parameters, strict=True))
         for name, tensor in tensors.items():
             part, _, rest = name.partition(".")
@@ -98,10 +98,10 @@ class Optimization:
             key, _, parameter_name = rest.partition(".")
             if parameter_name not in parameters:
                 raise StoreError(
-                    f"the optimizer state has unknown weights {parameter_name}", hint="train a new model"
+                    f"the optimizer state contains unknown weights {parameter_name}", hint="train a new model"
                 )
             parameter = parameters[parameter_name]
-            # Fused optimizers keep their step counts beside the weights.
+            # Fused optimizers keep their step counts on the device of the weights.
             self._optimizer.state[parameter][key] = tensor.to(parameter.device).clone()
         device = self._scale.device
         self._scale, self._growth, self.skipped, self.skipped_in_a_row = (
@@ -120,42 +120,39 @@ def _build(parameters: list[nn.Parameter], config: TrainConfig) -> torch.optim.O
             sgd = torch.optim.SGD(
                 parameters, lr=0.0, momentum=config.momentum, weight_decay=decay, fused=True
             )
-            if config.momentum:  # from the beginning, so that a skipped first update leaves no garbage there
+            if config.momentum:  # from the start, so that a skipped first update leaves no garbage there
                 for parameter in parameters:
                     sgd.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
             return sgd
 
 
-# Number formats: which one a device is good at, and the loss scale that fp16 needs.
-
-
 @dataclass(frozen=True)
 class Precision:
-    """The format of matrix products; sums, softmax and weights stay in fp32."""
+    """The precision of matrix products; sums, softmax and weights stay in fp32."""
 
     name: str  # fp32, bf16 or fp16
-    device: str  # type of the device
+    device: str  # device type
 
     @property
     def scaled(self) -> bool:
-        """Whether gradients need a loss scale, because small ones would become 0."""
+        """Whether a loss scale is needed to keep small gradients from underflowing."""
         return self.name == "fp16"
 
     def autocast(self) -> AbstractContextManager[object]:
-        """The context of a forward pass."""
+        """The context for the forward pass."""
         if self.name == "fp32":
             return nullcontext()
         return torch.autocast(self.device, torch.bfloat16 if self.name == "bf16" else torch.float16)
 
 
 def choose_precision(config: TrainConfig, device: torch.device) -> Precision:
-    """The format that `train.precision` names; `auto` is the fastest one that the device is good at."""
-    good = _good_formats(device)
-    name = good[0] if config.precision == "auto" else config.precision
-    if name not in good:
+    """The precision named by `train.precision`; `auto` is the fastest that the device supports well."""
+    supported = _supported_formats(device)
+    name = supported[0] if config.precision == "auto" else config.precision
+    if name not in supported:
         raise UsageError(
             f"train.precision = {name} is not supported by {_describe(device)}",
-            hint=f"set train.precision to {' or '.join(reversed(good))}, or auto",
+            hint=f"set train.precision to {' or '.join(reversed(supported))}, or auto",
         )
     if device.type == "cuda":
         torch.set_float32_matmul_precision("high" if config.tf32 else "highest")
@@ -163,8 +160,8 @@ def choose_precision(config: TrainConfig, device: torch.device) -> Precision:
     return Precision(name, device.type)
 
 
-def _good_formats(device: torch.device) -> list[str]:
-    """Best first. A CPU without units for bf16 is many times slower with it, and its LSTM fails."""
+def _supported_formats(device: torch.device) -> list[str]:
+    """Best first. Without hardware support, bf16 is many times slower on a CPU, and its LSTM fails."""
     if device.type == "cuda":
         return (
             ["bf16", "fp16", "fp32"]
@@ -177,8 +174,8 @@ def _good_formats(device: torch.device) -> list[str]:
 
 
 def _cpu_has_bf16() -> bool:
-    has_units = getattr(torch.cpu, "_is_amx_tile_supported", None)
-    return bool(has_units is not None and has_units() and torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    has_amx = getattr(torch.cpu, "_is_amx_tile_supported", None)
+    return bool(has_amx is not None and has_amx() and torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def _describe(device: torch.device) -> str:
@@ -187,24 +184,21 @@ def _describe(device: torch.device) -> str:
     return "this CPU" if device.type == "cpu" else f"the device {device.type}"
 
 
-# The moving average of the weights over updates.
-
-
 class MovingAverage:
-    """θ̄ ← d θ̄ + (1 - d) θ after every update, with d = min(decay, (1 + u) / (10 + u)) after u updates.
+    """Exponential moving average of the weights: θ̄ ← d θ̄ + (1 - d) θ,  d = min(decay, (1 + u) / (10 + u))
 
-    The first updates would otherwise stay in the average for long.
+    after update u. The smaller d at the start keeps the first updates from lingering in the average.
     """
 
     def __init__(self, model: Seq2Seq, decay: float) -> None:
-        self.model = deepcopy(model).eval().requires_grad_(False)  # has the averaged weights
+        self.model = deepcopy(model).eval().requires_grad_(False)  # holds θ̄
         self._decay = decay
         self._mean = _tensors(self.model)
         self._current = _tensors(model)
 
     @torch.no_grad()
     def update(self, updates: int) -> None:
-        """Take in the weights after `updates` updates."""
+        """Add the weights after `updates` updates to the average."""
         decay = min(self._decay, (1 + updates) / (10 + updates))
         torch._foreach_lerp_(self._mean, self._current, 1 - decay)
 

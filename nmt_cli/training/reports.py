@@ -1,4 +1,4 @@
-"""What the trainer tells whoever runs it. Facts, no text for a terminal."""
+"""What the trainer yields: one dataclass per event. Data only; the caller decides how to display it."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from nmt_cli.metrics import Score
 
 @dataclass(frozen=True)
 class StartReport:
-    """Training begins, or goes on after `update`."""
+    """Training starts, or is resumed after `update`."""
 
     run: Path
     update: int
     epoch: int
     parameters: int
     updates_per_epoch: int
-    last_update: int | None  # the limit as far as it is known; an estimate where epochs limit
+    last_update: int | None  # if known; an estimate if the number of epochs is the limit
     device: str
     precision: str
     processes: int
     validates: bool
-    changes: tuple[str, ...] = ()  # settings that differ from the run that is resumed
+    changes: tuple[str, ...] = ()  # settings changed on resume
 
 
 @dataclass(frozen=True)
 class UpdateReport:
-    """An update was handed to the device; costs no waiting for it."""
+    """An update was submitted to the device. Does not wait for the device."""
 
     update: int
     epoch: int
@@ -35,53 +35,53 @@ class UpdateReport:
 
 @dataclass(frozen=True)
 class StepReport:
-    """Figures since the last such report."""
+    """Averages since the last such report."""
 
     update: int
     epoch: int
-    loss: float  # what is minimised, a token
-    perplexity: float  # of the training targets, without label smoothing, with dropout
+    loss: float  # training objective per token
+    perplexity: float  # on training data: without label smoothing, with dropout
     learning_rate: float
     gradient_norm: float  # of the last update, before clipping
-    skipped: int  # updates so far whose gradient was not finite
-    tokens_per_second: float  # real target tokens
-    seconds: float  # of training so far, interruptions left out
+    skipped: int  # updates so far that were skipped because the gradient was not finite
+    tokens_per_second: float  # target tokens, without padding
+    seconds: float  # of training so far, without interruptions
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A validation sentence, the same ones each time."""
+    """The translation of a validation sentence; the same sentences every time."""
 
     source: str
     reference: str
     translation: str
     source_pieces: tuple[str, ...]
     target_pieces: tuple[str, ...]
-    attention: tuple[tuple[float, ...], ...] | None  # a row for each target piece
+    attention: tuple[tuple[float, ...], ...] | None  # one row per target piece
 
 
 @dataclass(frozen=True)
 class ValidationReport:
-    """A validation. `score` is the metric that decides, higher is better."""
+    """A validation. `score` is the metric that selects the best model; higher is better."""
 
     update: int
     epoch: int
-    loss: float  # true cross-entropy of a token
+    loss: float  # cross-entropy per token, without label smoothing
     perplexity: float
-    bleu: Score | None  # a language model translates nothing
+    bleu: Score | None  # None for a language model
     chrf: Score | None
     score: float
     best: bool
     best_score: float
     samples: tuple[Sample, ...]
     seconds: float
-    final: bool = False  # added at the end; resume will not count it
-    averaged: tuple[int, ...] = ()  # the updates whose weights were averaged, if it was not one model
+    final: bool = False  # an extra validation at the end, which is forgotten on resume
+    averaged: tuple[int, ...] = ()  # updates whose weights were averaged, if several
 
 
 @dataclass(frozen=True)
 class CheckpointReport:
-    """A checkpoint is on disk; a crash from now on costs what comes after it."""
+    """A checkpoint is on disk: a crash loses only what comes after it."""
 
     update: int
     seconds: float
@@ -89,7 +89,7 @@ class CheckpointReport:
 
 @dataclass(frozen=True)
 class WarningReport:
-    """Something usually goes wrong here."""
+    """Something looks wrong, but training continues."""
 
     message: str
     hint: str
@@ -97,13 +97,13 @@ class WarningReport:
 
 @dataclass(frozen=True)
 class EndReport:
-    """Training ended."""
+    """Training stopped."""
 
     update: int
     epoch: int
     reason: str
-    interrupted: bool  # by `Trainer.stop`; the model is the best so far and `resume` goes on
-    best_score: float | None  # of the validations of the run, higher is better
+    interrupted: bool  # by `Trainer.stop`; the model is the best so far, and `resume` continues
+    best_score: float | None  # of all validations, higher is better
     seconds: float
 
 

@@ -1,6 +1,11 @@
-"""All that training writes: checkpoints, the model to use, metrics, curves, samples and the model card.
+"""Everything training writes to the run directory, and when.
 
-Only the leading process writes; the others go through the same motions without effect.
+    every log_every updates    a line of metrics.jsonl
+    every validation           a line of metrics.jsonl, samples.json, curves.svg
+    every checkpoint           state/ and checkpoints/; model.safetensors and README.md if it is the best so far
+    at the end                 model.safetensors (the best, or the average of the best), curves.svg, README.md
+
+Only the main process writes; in the others every method does nothing.
 """
 
 from __future__ import annotations
@@ -19,12 +24,12 @@ from nmt_cli.run.directory import MODEL, RunDirectory
 from nmt_cli.run.logs import MetricsLog
 from nmt_cli.run.model_card import model_card
 from nmt_cli.training.learner import Learner
-from nmt_cli.training.progress import Progress
 from nmt_cli.training.reports import StepReport, ValidationReport
+from nmt_cli.training.run_state import RunState
 
 
-class Records:
-    """The files of one run."""
+class RunWriter:
+    """Writes the files of one run."""
 
     def __init__(self, run: RunDirectory, *, parameters: int, writes: bool) -> None:
         self._run, self._parameters, self._writes = run, parameters, writes
@@ -33,41 +38,41 @@ class Records:
         self._log = MetricsLog(run.path)
 
     def step(self, report: StepReport) -> None:
-        """A line of metrics."""
+        """Add a line of metrics."""
         if self._writes:
             self._log.append({"kind": "step", **asdict(report)})
 
     def validation(self, report: ValidationReport) -> None:
-        """A line of metrics, the samples with their attention, and new curves."""
+        """Add a line of metrics; replace the samples and curves."""
         if not self._writes:
             return
         self._log.append(_validation_record(report))
         if report.samples:
             samples = {"update": report.update, "samples": [asdict(sample) for sample in report.samples]}
-            # Not indented, which would give every number of the attention a line.
+            # Without indentation, which would put every attention weight on a line of its own.
             write_text(self.folder / "samples.json", json.dumps(samples, ensure_ascii=False) + "\n")
         write_text(self.folder / "curves.svg", draw_curves(self._log.read()))
 
-    def checkpoint(self, progress: Progress, learner: Learner) -> None:
-        """Make the current moment the one that resume goes on from."""
+    def checkpoint(self, state: RunState, learner: Learner) -> None:
+        """Write the checkpoint that resume continues from."""
         if not self._writes:
             return
         self._log.synchronize()
-        best = {update for update, _ in progress.best}
-        self._checkpoints.commit(snapshot(progress, learner), keep=best.__contains__)
+        best = {update for update, _ in state.best}
+        self._checkpoints.commit(snapshot(state, learner), keep=best.__contains__)
 
     def weights(self, update: int) -> dict[str, Tensor]:
-        """The weights to use of a kept update."""
+        """The inference weights of a kept checkpoint."""
         return self._checkpoints.load_weights(update)
 
     def publish(self, model: bytes) -> None:
-        """Make this the model to use, and say so in the model card."""
+        """Replace the model of the run, and update the model card."""
         if self._writes:
             self._run.publish(MODEL, model)
             self._write_card()
 
     def end(self) -> None:
-        """The last curves."""
+        """Write the final curves and model card."""
         if self._writes:
             write_text(self.folder / "curves.svg", draw_curves(self._log.read()))
             self._write_card()
@@ -76,13 +81,13 @@ class Records:
         records = [record for record in self._log.read() if record["kind"] == "validation"]
         best = max(
             records, key=lambda record: (record["score"], -record["loss"]), default=None
-        )  # the first of equal ones
+        )  # of equal ones, the first
         write_text(self.folder / "README.md", model_card(self._run, parameters=self._parameters, best=best))
 
 
-def snapshot(progress: Progress, learner: Learner) -> Checkpoint:
-    """The current moment as a checkpoint."""
-    return Checkpoint(progress.update, progress.to_json(), learner.state(), learner.weights())
+def snapshot(state: RunState, learner: Learner) -> Checkpoint:
+    """The current state as a checkpoint."""
+    return Checkpoint(state.update, state.to_json(), learner.state(), learner.weights())
 
 
 def _validation_record(report: ValidationReport) -> dict[str, Any]:

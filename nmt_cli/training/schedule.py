@@ -1,26 +1,30 @@
-"""The learning rate as a pure function of the position and of the validation scores so far."""
+"""Schedules: learning rate, scheduled sampling, and when to stop.
+
+All are pure functions of the position in the data and of the validation scores so far; none keeps any state, so a
+resumed run needs nothing else.
+"""
 
 import math
 from collections.abc import Sequence
 
 from nmt_cli.config import TrainConfig
-from nmt_cli.training.progress import Merit
+from nmt_cli.training.run_state import SelectionScore
 
 
 def learning_rate(
-    config: TrainConfig, *, update: int, epoch: int, scores: Sequence[Merit], horizon: int | None
+    config: TrainConfig, *, update: int, epoch: int, scores: Sequence[SelectionScore], horizon: int | None
 ) -> float:
-    """The rate of an update, counted from 1, in an epoch, counted from 1.
+    """The learning rate of an update in an epoch, both counted from 1.
 
-    `scores` are those of all validations so far; `horizon` is the last update, if it is known.
-    Warm-up multiplies any schedule: it grows linearly and reaches 1 at update `warmup_updates`.
+    `scores` are the scores of all validations so far; `horizon` is the last update, if known. Every schedule is
+    multiplied by a linear warm-up, which reaches 1 at update `warmup_updates`.
     """
     warmup = min(1.0, update / config.warmup_updates) if config.warmup_updates else 1.0
     return config.learning_rate * warmup * _factor(config, update, epoch, scores, horizon)
 
 
 def _factor(
-    config: TrainConfig, update: int, epoch: int, scores: Sequence[Merit], horizon: int | None
+    config: TrainConfig, update: int, epoch: int, scores: Sequence[SelectionScore], horizon: int | None
 ) -> float:
     match config.schedule:
         case "inverse_sqrt":
@@ -49,8 +53,8 @@ def cosine(update: int, warmup: int, horizon: int, final: float) -> float:
     return final + (1 - final) * (1 + math.cos(math.pi * min(1.0, max(0.0, through)))) / 2
 
 
-def plateau_decays(scores: Sequence[Merit], patience: int) -> int:
-    """How often `patience` scores in a row did not beat the best before them; the count then begins anew."""
+def plateau_decays(scores: Sequence[SelectionScore], patience: int) -> int:
+    """The number of times that `patience` scores in a row did not improve; the count then restarts."""
     best, waited, decays = (-math.inf, -math.inf), 0, 0
     for score in scores:
         if score > best:
@@ -62,16 +66,16 @@ def plateau_decays(scores: Sequence[Merit], patience: int) -> int:
     return decays
 
 
-# How often the decoder is fed its own words, as a pure function of the update.
-
-
 def own_word_probability(config: TrainConfig, update: int) -> float:
-    """The probability at an update, counted from 1   (Bengio et al. 2015, section 2.4; theirs is 1 minus this)"""
+    """How often the decoder is fed its own prediction at an update, counted from 1.
+
+    Scheduled sampling (Bengio et al. 2015, section 2.4, whose ε is 1 minus this).
+    """
     return config.scheduled_sampling * _growth(config, update)
 
 
 def _growth(config: TrainConfig, update: int) -> float:
-    """From 0 towards 1 with the updates u, on the scale k."""
+    """Grows from 0 towards 1 with update u, on the time scale k."""
     k, u = config.sampling_updates, update
     match config.sampling_schedule:
         case "linear":
@@ -79,25 +83,24 @@ def _growth(config: TrainConfig, update: int) -> float:
         case "exponential":
             return 1 - math.exp(-u / k)
         case "inverse_sigmoid":
-            return 1 - k / (k + math.exp(min(u / k, 700.0)))  # beyond, a double overflows
+            return 1 - k / (k + math.exp(min(u / k, 700.0)))  # a double would overflow
         case _:
             return 1.0
 
 
-# When training ends: limits by updates and epochs, and patience on the validation score.
-
-
-def waited(scores: Sequence[Merit]) -> int:
-    """Validations since the best one; the first of equal scores is the best."""
+def validations_since_best(scores: Sequence[SelectionScore]) -> int:
+    """The number of validations since the best one; of equal scores, the first is the best."""
     return len(scores) - 1 - max(range(len(scores)), key=lambda i: (scores[i], -i)) if scores else 0
 
 
-def reason_to_end(config: TrainConfig, *, update: int, epochs: int, scores: Sequence[Merit]) -> str | None:
-    """Why training ends after so many updates and whole epochs, or None: a pure function, no clock."""
+def reason_to_stop(
+    config: TrainConfig, *, update: int, epochs: int, scores: Sequence[SelectionScore]
+) -> str | None:
+    """Why training stops after this many updates and completed epochs, or None if it continues."""
     if config.max_updates and update >= config.max_updates:
         return f"train.max_updates = {config.max_updates}"
     if config.max_epochs and epochs >= config.max_epochs:
         return f"train.max_epochs = {config.max_epochs}"
-    if config.patience and waited(scores) >= config.patience:
-        return f"no better {config.metric} in {config.patience} validations"
+    if config.patience and validations_since_best(scores) >= config.patience:
+        return f"no improvement in {config.metric} for {config.patience} validations"
     return None

@@ -1,4 +1,4 @@
-"""Which settings a run has: those of its data, those it begins with, those that may change on resume."""
+"""The settings of a run: inherited from its data or from --init, and changed on resume."""
 
 from __future__ import annotations
 
@@ -9,32 +9,33 @@ from typing import Any
 from pydantic import ValidationError
 
 from nmt_cli.config import LANGUAGE_MODEL_PRESETS, PRESETS, Config, Resolved, corpus_defaults, setting_names
+from nmt_cli.config.section import problems
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.errors import ConfigError
 
 DEFAULT = "default"
-# A run that is resumed with another of these would be another run.
+# Settings that cannot change on resume: it would be a different run.
 _FIXED = ("train.seed", "train.optimizer", "train.ema_decay", "train.metric")
 _FIXED_SECTIONS = ("data.", "vocabulary.", "model.")
-# With another of these an epoch has other batches.
-_BATCHES = ("train.batch_tokens", "train.batch_sentences", "train.pool_batches")
-# Changes nothing but speed and memory.
+# Settings that change the batches of an epoch.
+_BATCH_SETTINGS = ("train.batch_tokens", "train.batch_sentences", "train.pool_batches")
+# Settings of a fixed section that only affect speed and memory.
 _HARMLESS = ("model.loss_chunk_tokens",)
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What a resumed run does differently."""
+    """How the settings of a resumed run change."""
 
     resolved: Resolved
     listed: tuple[str, ...]  # "train.max_epochs = 40 → 60"
-    other_batches: bool  # the current epoch has to begin again
+    other_batches: bool  # so the current epoch restarts
 
 
 def with_data_settings(settings: Resolved, data: DataDirectory) -> Resolved:
-    """The settings of a run on `data`, which has decided the sections `data` and `vocabulary`.
+    """The settings of a run on `data`, from which the sections `data` and `vocabulary` are inherited.
 
-    Other settings that nobody has chosen get the defaults of a corpus of this size.
+    Settings that no layer has set get the defaults for a corpus of this size.
     """
     names = [name for name in setting_names() if name.startswith(("data.", "vocabulary."))]
     _check_sides(settings, data)
@@ -48,21 +49,21 @@ def _check_sides(settings: Resolved, data: DataDirectory) -> None:
     model = settings.config.model
     if not data.is_one_sided or model.is_language_model:
         return
-    if model.preset in LANGUAGE_MODEL_PRESETS:  # it has been given an encoder
+    if model.preset in LANGUAGE_MODEL_PRESETS:  # with an encoder added by the user
         raise ConfigError(
-            f"model.encoder_layers = {model.encoder_layers} needs a source, and the text in {data.path} has one side",
-            hint="leave out model.encoder_layers and what was set to suit it",
+            f"model.encoder_layers = {model.encoder_layers} needs a source, but the text in {data.path} is monolingual",
+            hint="leave out model.encoder_layers and the settings that depend on it",
         )
     raise ConfigError(
-        f"model.preset = {model.preset} needs a source, and the text in {data.path} has one side",
-        hint=f"name a language model: --preset {' or '.join(LANGUAGE_MODEL_PRESETS)}",
+        f"model.preset = {model.preset} needs a source, but the text in {data.path} is monolingual",
+        hint=f"choose a language model: --preset {' or '.join(LANGUAGE_MODEL_PRESETS)}",
     )
 
 
 def with_model_settings(settings: Resolved, other: Resolved) -> Resolved:
-    """The settings of a run that begins with the weights of another: its model, unless it is set here.
+    """The settings of a run initialized from another one: its model settings, unless they are set here.
 
-    What the preset of that model sets in other sections comes with it.
+    What the preset of that model sets in other sections is inherited, too.
     """
     names = [name for name in setting_names() if name.startswith("model.")]
     names += PRESETS[other.config.model.preset].others
@@ -70,9 +71,9 @@ def with_model_settings(settings: Resolved, other: Resolved) -> Resolved:
 
 
 def changed_settings(before: Resolved, wanted: Resolved | None) -> Changes:
-    """The settings of a resumed run: those it had, and what is explicitly `wanted` instead.
+    """The settings of a resumed run: those it had, with the explicitly `wanted` changes.
 
-    A preset that is named once more does not undo what the run has changed of it.
+    Naming its preset again does not undo settings that override the preset.
     """
     names = [
         name
@@ -95,14 +96,14 @@ def changed_settings(before: Resolved, wanted: Resolved | None) -> Changes:
     if fixed:
         raise ConfigError(
             f"a resumed run cannot change {'; '.join(shown[name] for name in fixed)}",
-            hint="leave that out, or start a new run from this model with --init",
+            hint="leave this out, or start a new run from this model with --init",
         )
     return Changes(
         _replace(
             before, {name: _value(wanted, name) for name in different}, dict.fromkeys(different, "resume")
         ),
         tuple(shown.values()),
-        other_batches=any(name in _BATCHES for name in different),
+        other_batches=any(name in _BATCH_SETTINGS for name in different),
     )
 
 
@@ -117,7 +118,7 @@ def _inherit(
         if _explicit(settings, name) and _value(settings, name) != _value(other, name)
     ]
     if wrong:
-        raise ConfigError("; ".join(wrong), hint="leave that out, or make new data with `nmt preprocess`")
+        raise ConfigError("; ".join(wrong), hint="leave this out, or make new data with `nmt preprocess`")
     origins = {name: origin if _explicit(other, name) else DEFAULT for name in names}
     return _replace(settings, {name: _value(other, name) for name in names}, origins)
 
@@ -130,9 +131,8 @@ def _replace(resolved: Resolved, values: Mapping[str, Any], provenance: Mapping[
     try:
         config = Config.model_validate(content)
     except ValidationError as error:
-        messages = (detail["msg"].removeprefix("Value error, ") for detail in error.errors(include_url=False))
         raise ConfigError(
-            "; ".join(messages), hint="`nmt config` lists every setting with its type"
+            "; ".join(problems(error, provenance)), hint="`nmt config` lists every setting with its type"
         ) from error
     return Resolved(config, {**resolved.provenance, **provenance})
 

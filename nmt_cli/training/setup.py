@@ -1,7 +1,8 @@
-"""A trainer for a new run, or for one that goes on."""
+"""Making a trainer: `start` for a new run, `resume` for an existing one."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,23 +24,23 @@ from nmt_cli.run.logs import MetricsLog
 from nmt_cli.run.weights import weights_of
 from nmt_cli.training.distributed import Group
 from nmt_cli.training.learner import Learner
-from nmt_cli.training.model_selection import Judge
 from nmt_cli.training.optimization import choose_precision
-from nmt_cli.training.progress import Progress
-from nmt_cli.training.run_writer import Records, snapshot
+from nmt_cli.training.run_state import Clock, RunState
+from nmt_cli.training.run_writer import RunWriter, snapshot
 from nmt_cli.training.settings import changed_settings, with_data_settings, with_model_settings
-from nmt_cli.training.trainer import Trainer
-from nmt_cli.training.validation import Validator
+from nmt_cli.training.trainer import StopRequest, Trainer
+from nmt_cli.training.validation import ModelSelection, Validator
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """On what and how long to train; nothing of it is remembered by the run."""
+    """Where and for how long to train. Not part of the run: it may differ on resume."""
 
     device: str = "auto"
     threads: int | None = None
     compiled: bool = False
     time_limit: float | None = None  # seconds
+    now: Callable[[], float] = time.monotonic  # the clock that the time limit is measured with
 
 
 @contextmanager
@@ -52,7 +53,7 @@ def start(
     overwrite: bool = False,
     machine: Machine = Machine(),  # noqa: B008 - frozen
 ) -> Iterator[Trainer]:
-    """A trainer for a new run in `out`; `init` is a run whose weights it begins with."""
+    """A trainer for a new run in `out`; `init` is a run to initialize the weights from."""
     group = Group.join()
     try:
         opened = DataDirectory.open(data)
@@ -63,26 +64,26 @@ def start(
         learner = make_learner(opened, resolved.config, group, machine)
         if other is not None:
             warm_start(learner, other, opened)
-        progress = Progress()
+        state = RunState()
         batches = make_batches(opened, resolved.config, group, learner.device)
-        batches.plan(1)  # refuses an empty training set before anything is written
+        batches.plan(1)  # rejects an empty training set before anything is written
         lock: Lock | None = None
-        if group.leads:
+        if group.is_main:
             run, lock = RunDirectory.create(
                 out,
                 data=opened,
                 resolved=resolved,
                 overwrite=overwrite,
                 first_checkpoint=lambda folder: Checkpoints(folder).commit(
-                    snapshot(progress, learner), keep=lambda _: False
+                    snapshot(state, learner), keep=lambda _: False
                 ),
             )
-        group.wait()
-        if not group.leads:
+        group.barrier()
+        if not group.is_main:
             run = RunDirectory.open(out)
-        trainer = _trainer(run, opened, learner, batches, progress, group, lock, machine, ())
+        trainer = _trainer(run, opened, learner, batches, state, group, lock, machine, ())
     except BaseException:
-        group.leave()
+        group.close()
         raise
     try:
         yield trainer
@@ -98,33 +99,33 @@ def resume(
     data: Path | None = None,
     machine: Machine = Machine(),  # noqa: B008
 ) -> Iterator[Trainer]:
-    """A trainer that goes on where the run in `path` stopped. Settings that are given and differ are changed.
+    """A trainer that continues the run in `path` where it stopped, with the given changes of settings.
 
-    `data` is needed if the data directory is not where it was.
+    `data` is needed only if the data directory has moved.
     """
     group = Group.join()
     lock: Lock | None = None
     try:
         run = RunDirectory.open(path)
-        lock = run.lock() if group.leads else None
+        lock = run.lock() if group.is_main else None
         opened = _same_data(run, data)
         changes = changed_settings(run.resolved, settings)
         run = RunDirectory(path, run.facts, changes.resolved)
         learner = make_learner(opened, run.config, group, machine)
         checkpoint = Checkpoints(path).load()
         learner.load(checkpoint.weights, checkpoint.state, path)
-        progress = Progress.from_json(checkpoint.progress)
+        state = RunState.from_json(checkpoint.progress)
         if changes.other_batches:
-            progress.index = 0
-        group.wait()  # all have read it before it changes
-        if group.leads:
-            _mend(run, progress, opened)
+            state.index = 0
+        group.barrier()  # all processes have read the directory before it changes
+        if group.is_main:
+            _repair(run, state)
         batches = make_batches(opened, run.config, group, learner.device)
-        trainer = _trainer(run, opened, learner, batches, progress, group, lock, machine, changes.listed)
+        trainer = _trainer(run, opened, learner, batches, state, group, lock, machine, changes.listed)
     except BaseException:
         if lock is not None:
             lock.release()
-        group.leave()
+        group.close()
         raise
     try:
         yield trainer
@@ -133,14 +134,14 @@ def resume(
 
 
 def make_learner(data: DataDirectory, config: Config, group: Group, machine: Machine) -> Learner:
-    """A model with fresh weights and its optimizer, on the device that was asked for."""
+    """A newly initialized model with its optimizer, on the requested device."""
     if machine.threads is not None:
         torch.set_num_threads(machine.threads)
     device = choose_device(machine.device, group.local_rank)
     precision = choose_precision(config.train, device)
     if config.train.schedule == "plateau" and data.valid is None:
         raise ConfigError(
-            f"train.schedule = plateau needs a validation set, and {data.path} has none",
+            f"train.schedule = plateau needs a validation set, but {data.path} has none",
             hint="choose another train.schedule, or make the data with --valid",
         )
     model = build_model(
@@ -173,15 +174,16 @@ def _trainer(
     data: DataDirectory,
     learner: Learner,
     batches: TrainingBatches,
-    progress: Progress,
+    state: RunState,
     group: Group,
     lock: Lock | None,
     machine: Machine,
     changes: tuple[str, ...],
 ) -> Trainer:
     parameters = sum(parameter.numel() for parameter in learner.model.parameters())
-    records = Records(run, parameters=parameters, writes=group.leads)
-    judge, stopping = None, _Asked()
+    writer = RunWriter(run, parameters=parameters, writes=group.is_main)
+    clock = Clock(state.seconds, machine.now)
+    selection, stop_request = None, StopRequest()
     if data.valid is not None and len(data.valid):
         validator = Validator(
             run,
@@ -190,42 +192,32 @@ def _trainer(
             device=learner.device,
             precision=learner.precision,
             group=group,
-            stopping=stopping,
+            stopping=lambda: stop_request.made,
         )
-        judge = Judge(validator, run.config.train, progress, records)
-    trainer = Trainer(
+        selection = ModelSelection(validator, run.config.train, state=state, writer=writer, clock=clock)
+    return Trainer(
         run.config.train,
         batches=batches,
         learner=learner,
-        progress=progress,
-        records=records,
-        judge=judge,
+        state=state,
+        writer=writer,
+        selection=selection,
+        clock=clock,
+        stop_request=stop_request,
         group=group,
         lock=lock,
         time_limit=machine.time_limit,
         changes=changes,
     )
-    stopping.function = lambda: trainer.stopping
-    return trainer
-
-
-@dataclass
-class _Asked:
-    """The validator asks the trainer, which is made after it."""
-
-    function: Callable[[], bool] = lambda: False
-
-    def __call__(self) -> bool:
-        return self.function()
 
 
 def warm_start(learner: Learner, other: RunDirectory, data: DataDirectory) -> None:
-    """Begin with the weights of another run, which must have the same vocabularies."""
+    """Initialize the weights from another run, which must have the same vocabularies."""
     init = other.path
     for side in ("source", "target"):
         if getattr(other.vocabularies, side) != getattr(data.vocabularies, side):
             raise UsageError(
-                f"{init} and {data.path} have different {side} vocabularies, so its weights do not fit",
+                f"{init} and {data.path} have different {side} vocabularies",
                 hint=f"make the data with `nmt preprocess --vocabulary {init}`",
             )
     learner.load(weights_of(other.load_model()), None, init / MODEL)
@@ -235,23 +227,23 @@ def _same_data(run: RunDirectory, data: Path | None) -> DataDirectory:
     path = data or Path(run.facts.data)
     if data is None and not path.is_dir():
         raise StoreError(
-            f"the data directory of this run is not at {path} any more",
-            hint=f"say where it is: nmt train DATA_DIR --resume {run.path}",
+            f"the data directory of this run is no longer at {path}",
+            hint=f"give its new location: nmt train DATA_DIR --resume {run.path}",
         )
     opened = DataDirectory.open(path)
     if fingerprint(path) != run.facts.data_sha256:
         raise StoreError(
-            f"{path} is not the data that {run.path} was trained on, or it has changed since",
-            hint=f"give the same data, or start a new run from this model with --init {run.path}",
+            f"{path} is not the data that {run.path} was trained on, or has changed since",
+            hint=f"use the same data, or start a new run from this model with --init {run.path}",
         )
     return opened
 
 
-def _mend(run: RunDirectory, progress: Progress, data: DataDirectory) -> None:
-    """Make everything else in the directory agree with the checkpoint, however the last process ended."""
+def _repair(run: RunDirectory, state: RunState) -> None:
+    """Make the rest of the directory consistent with the checkpoint, however the last process ended."""
     remove_partial(run.path)
     Checkpoints(run.path).remove_unused()
-    MetricsLog(run.path).rewind(progress.update)
+    MetricsLog(run.path).rewind(state.update)
     run.publish(CONFIG, run.resolved.to_json().encode())
-    if progress.best_update is not None:
-        run.publish(MODEL, tensor_bytes(Checkpoints(run.path).load_weights(progress.best_update)))
+    if state.best_update is not None:
+        run.publish(MODEL, tensor_bytes(Checkpoints(run.path).load_weights(state.best_update)))

@@ -1,52 +1,58 @@
-"""How good a model is: cross-entropy by teacher forcing, BLEU and chrF by real search.
+"""Validation and model selection: how good a model is, and which one becomes the model of the run.
 
-A language model has its cross-entropy alone.
+`Validator` computes cross-entropy by teacher forcing, and BLEU and chrF by real search; a language model has only the
+former. `ModelSelection` decides when to validate, keeps the scores, and in the end chooses between the best
+checkpoint and the average of the best.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
-from nmt_cli.config import Config
+from nmt_cli.config import Config, TrainConfig
 from nmt_cli.data.batches import batches_by_length
 from nmt_cli.data.directory import Split
 from nmt_cli.errors import StoreError, TrainingError
+from nmt_cli.files.durable import tensor_bytes
 from nmt_cli.metrics import Score, bleu, chrf, tokenizer_for
 from nmt_cli.model import Seq2Seq
 from nmt_cli.run import RunDirectory
+from nmt_cli.run.weights import load_weights, mean_weights
 from nmt_cli.training.distributed import Group
 from nmt_cli.training.optimization import Precision
-from nmt_cli.training.progress import Merit
-from nmt_cli.training.reports import Sample
+from nmt_cli.training.reports import Sample, ValidationReport
+from nmt_cli.training.run_state import Clock, RunState, SelectionScore
+from nmt_cli.training.run_writer import RunWriter
 from nmt_cli.translator import Details, Translation, Translator
 
 
-class Stopped(Exception):  # noqa: N818 - not an error
-    """The validation was given up half-way because training is to stop."""
+class ValidationStopped(Exception):  # noqa: N818 - not an error
+    """The validation was abandoned because training was asked to stop."""
 
 
 @dataclass(frozen=True)
 class Validation:
-    """The figures of one model."""
+    """The scores of one model."""
 
-    loss: float  # cross-entropy of a token, label smoothing left out
-    bleu: Score | None  # a language model translates nothing
+    loss: float  # cross-entropy per token, without label smoothing
+    bleu: Score | None  # None for a language model
     chrf: Score | None
     samples: tuple[Sample, ...]
 
     @property
     def perplexity(self) -> float:
-        """Of a token; finite, because it goes into JSON."""
+        """Per token; finite, because it is written as JSON."""
         return math.exp(min(self.loss, 700.0))
 
-    def merit(self, metric: str) -> Merit:
-        """What decides between models."""
+    def selection_score(self, metric: str) -> SelectionScore:
+        """The score that models are ranked by."""
         if metric == "perplexity":
             return -self.perplexity, -self.loss
         score = self.bleu if metric == "bleu" else self.chrf
@@ -55,7 +61,7 @@ class Validation:
 
 
 class Validator:
-    """Validates models on the validation set of a run. All processes take part, each with its share."""
+    """Validates models on the validation set of a run. Each process takes a share of the sentences."""
 
     def __init__(
         self,
@@ -68,34 +74,31 @@ class Validator:
         group: Group,
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`stopping` is asked between batches; if it says so, `Stopped` is raised (one process only)."""
+        """`stopping` is checked between batches; if true, `ValidationStopped` is raised (single process only)."""
         texts = run.held_out("valid")
         if texts is None or len(texts[0]) != len(split):
             raise StoreError(
-                f"the text of the validation set is not in {run.path}",
-                hint="`nmt preprocess` writes valid.* into its directory",
+                f"the text of the validation set is missing in {run.path}",
+                hint="`nmt preprocess` writes valid.* to the data directory",
             )
-        self._run, self._config, self._device, self._precision, self._group = (
-            run,
-            config,
-            device,
-            precision,
-            group,
-        )
+        self._run, self._config, self._group = run, config, group
+        self._device, self._precision = device, precision
         self._stopping, self._may_stop = stopping, True
-        every = np.arange(len(split))
-        self._source, self._target = split.gather(every, "source"), split.gather(every, "target")
+        rows = np.arange(len(split))
+        self._source, self._target = split.gather(rows, "source"), split.gather(rows, "target")
         count = min(config.train.validate_sentences or len(split), len(split))
         self._texts, self._references = texts[0][:count], texts[1][:count]
         self._search = config.search.model_copy(
             update={"beam_size": config.train.validate_beam, "n_best": 1, "sampling": False}
         )
-        wanted = min(config.train.samples, count)
-        self._shown = [(2 * i + 1) * count // (2 * wanted) for i in range(wanted)]
+        count_shown = min(config.train.samples, count)
+        self._sample_rows = [(2 * i + 1) * count // (2 * count_shown) for i in range(count_shown)]
 
-    def validate(self, model: Seq2Seq, *, to_the_end: bool = False) -> Validation:
-        """Validate `model`, whose mode is left as it was; `to_the_end`: nobody may stop it."""
-        self._may_stop = not to_the_end and self._group.world == 1  # several processes would have to agree
+    def validate(self, model: Seq2Seq, *, must_finish: bool = False) -> Validation:
+        """Validate `model`, whose training mode is restored; `must_finish`: ignore requests to stop."""
+        self._may_stop = (
+            not must_finish and self._group.world == 1
+        )  # several processes would have to agree on it
         training = model.training
         model.eval()
         try:
@@ -119,39 +122,39 @@ class Validator:
         batches = batches_by_length(self._source, self._target, self._config.train.batch_tokens)
         for number, (_, batch) in enumerate(batches):
             if number % self._group.world == self._group.rank:
-                self._check()
+                self._check_stop()
                 with self._precision.autocast():
                     loss = model.loss(batch.to(self._device))
                 sums += torch.tensor([loss.cross_entropy.item(), loss.tokens], dtype=torch.float64)
         total, tokens = self._group.sum(sums).tolist()
         if not math.isfinite(total):
             raise TrainingError(
-                "the validation loss is not a number: training has diverged",
-                hint="start again with a smaller train.learning_rate or more train.warmup_updates",
+                "the validation loss is not finite: training has diverged",
+                hint="start over with a smaller train.learning_rate or more train.warmup_updates",
             )
         return float(total / tokens)
 
     def _translate(self, model: Seq2Seq) -> list[str]:
-        """Translations of the texts, in their order."""
+        """The translations of all validation texts, in order."""
         rank, world = self._group.rank, self._group.world
         own = self._texts[rank::world]
         texts = [""] * len(own)
         for rows, translations in self._translator(model).batches(own):
-            self._check()
+            self._check_stop()
             for row, translation in zip(rows.tolist(), translations, strict=True):
                 texts[row] = translation.text
         gathered: list[Any] = self._group.gather(texts)
         return [gathered[row % world][row // world] for row in range(len(self._texts))]
 
     def _samples(self, model: Seq2Seq) -> tuple[Sample, ...]:
-        if not self._group.leads or not self._shown:
+        if not self._group.is_main or not self._sample_rows:
             return ()
         translations = self._translator(model).translate(
-            [self._texts[row] for row in self._shown], details=Details(attention=True)
+            [self._texts[row] for row in self._sample_rows], details=Details(attention=True)
         )
         return tuple(
             _sample(self._texts[row], self._references[row], translation)
-            for row, translation in zip(self._shown, translations, strict=True)
+            for row, translation in zip(self._sample_rows, translations, strict=True)
         )
 
     def _translator(self, model: Seq2Seq) -> Translator:
@@ -165,9 +168,9 @@ class Validator:
             autocast=self._precision.autocast,
         )
 
-    def _check(self) -> None:
+    def _check_stop(self) -> None:
         if self._may_stop and self._stopping():
-            raise Stopped
+            raise ValidationStopped
 
 
 def _sample(source: str, reference: str, translation: Translation) -> Sample:
@@ -180,3 +183,91 @@ def _sample(source: str, reference: str, translation: Translation) -> Sample:
         translation.target_pieces,
         tuple(tuple(round(a, 3) for a in row) for row in alpha.tolist()) if alpha is not None else None,
     )
+
+
+class ModelSelection:
+    """Decides when to validate, records the scores in the state of the run, and chooses the final model."""
+
+    def __init__(
+        self, validator: Validator, config: TrainConfig, *, state: RunState, writer: RunWriter, clock: Clock
+    ) -> None:
+        self._validator, self._config = validator, config
+        self._state, self._writer, self._clock = state, writer, clock
+        self.seconds = 0.0  # spent on validation in this process
+        self.last_seconds = 0.0  # of the last validation
+
+    def due(self) -> bool:
+        """Whether the current update is due for validation: a function of the position alone."""
+        state, every = self._state, self._config.validate_every
+        if state.update in (0, state.validated):
+            return False
+        return state.update % every == 0 if every else state.between_epochs
+
+    def validate(self, model: Seq2Seq) -> ValidationReport | None:
+        """Validate the current model and record the score; None if training was asked to stop meanwhile."""
+        try:
+            validation = self._validate(model)
+        except ValidationStopped:
+            return None
+        best = self._state.record(validation.selection_score(self._config.metric), self._config.average_best)
+        return self._report(validation, best=best)
+
+    def choose(self, model: Seq2Seq) -> Iterator[ValidationReport]:
+        """Publish the best model or the average of the best, whichever scores better.
+
+        Nothing is recorded in the state: a resumed run must not depend on where it was stopped.
+        """
+        state, writer = self._state, self._writer
+        candidates = list(state.best)
+        if state.validated != state.update:
+            report = self._report(self._validate(model, must_finish=True), final=True)
+            yield report
+            candidates.append((state.update, (report.score, -report.loss)))
+        candidates = sorted(candidates, key=lambda entry: entry[1], reverse=True)[: self._config.average_best]
+        best, best_score = candidates[0]
+        weights = writer.weights(best)
+        if len(candidates) > 1:
+            updates = tuple(sorted(update for update, _ in candidates))
+            average = mean_weights(map(writer.weights, updates))
+            averaged = deepcopy(model)
+            load_weights(averaged, average, writer.folder)
+            report = self._report(self._validate(averaged, must_finish=True), final=True, averaged=updates)
+            yield report
+            if (report.score, -report.loss) > best_score:
+                weights = average
+        writer.publish(tensor_bytes(weights))
+
+    def _validate(self, model: Seq2Seq, *, must_finish: bool = False) -> Validation:
+        start = self._clock.now()
+        validation = self._validator.validate(model, must_finish=must_finish)
+        self.last_seconds = self._clock.now() - start
+        self.seconds += self.last_seconds
+        return validation
+
+    def _report(
+        self,
+        validation: Validation,
+        *,
+        best: bool = False,
+        final: bool = False,
+        averaged: tuple[int, ...] = (),
+    ) -> ValidationReport:
+        state, score = self._state, validation.selection_score(self._config.metric)
+        before = state.best[0][1] if state.best else score
+        report = ValidationReport(
+            update=state.update,
+            epoch=state.last_epoch,
+            loss=validation.loss,
+            perplexity=validation.perplexity,
+            bleu=validation.bleu,
+            chrf=validation.chrf,
+            score=score[0],
+            best=best or (final and score > before),
+            best_score=max(score, before)[0],
+            samples=validation.samples,
+            seconds=self.last_seconds,
+            final=final,
+            averaged=averaged,
+        )
+        self._writer.validation(report)
+        return report

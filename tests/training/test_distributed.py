@@ -109,7 +109,7 @@ def validation_losses(run: Path) -> list[float]:
 
 def test_alone_nothing_is_shared() -> None:
     group = Group.join({})
-    assert (group.world, group.leads, group.largest(3), group.gather("x")) == (1, True, 3, ["x"])
+    assert (group.world, group.is_main, group.max(3), group.gather("x")) == (1, True, 3, ["x"])
     assert Group.join({"RANK": "0", "WORLD_SIZE": "1"}).world == 1
 
 

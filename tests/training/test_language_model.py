@@ -14,7 +14,7 @@ from nmt_cli.errors import ConfigError
 from nmt_cli.preprocess import Request, preprocess
 from nmt_cli.run import RunDirectory
 from nmt_cli.training import Report, UpdateReport, ValidationReport, WarningReport, resume, start
-from nmt_cli.training.dry_run import rehearse
+from nmt_cli.training.dry_run import estimate_run
 from nmt_cli.translator import Translator
 
 from .conftest import ON_CPU, Run, assert_same, go_on, make_data
@@ -182,8 +182,8 @@ def test_a_language_model_with_an_encoder_is_told_so(text: tuple[Path, float], t
     assert "leave out model.encoder_layers" in caught.value.hint
 
 
-def test_a_rehearsal_knows_what_one_sided_text_is_for(text: tuple[Path, float]) -> None:
-    found = rehearse(text[0], settings(text[0]), machine=ON_CPU)
+def test_a_dry_run_accepts_monolingual_text(text: tuple[Path, float]) -> None:
+    found = estimate_run(text[0], settings(text[0]), machine=ON_CPU)
     assert found.resolved.config.model.is_language_model
     assert found.pairs == 2000
 

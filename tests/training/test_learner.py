@@ -191,7 +191,7 @@ def test_bf16_trains_where_it_is_asked_for(data: Path) -> None:
     assert learner.weights()["vocabulary.bias"].dtype == torch.float32
 
 
-def test_the_moving_average_is_the_model_to_use(data: Path) -> None:
+def test_the_moving_average_is_the_inference_model(data: Path) -> None:
     learner, batches = learner_of(data, "train.ema_decay=0.9")
     first = copies(learner)
     learner.update(1, [next(batches.stream())], 0.01)

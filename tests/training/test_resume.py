@@ -1,4 +1,4 @@
-"""Resume equals never having stopped, byte for byte."""
+"""A resumed run is byte-identical to one that was never stopped."""
 
 import json
 import shutil
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from nmt_cli.config import resolve
 from nmt_cli.errors import ConfigError, StoreError
+from nmt_cli.model import Seq2Seq
 from nmt_cli.training import (
     CheckpointReport,
     EndReport,
@@ -19,12 +19,11 @@ from nmt_cli.training import (
     resume,
     start,
 )
-from nmt_cli.training.progress import Clock
-from nmt_cli.training.validation import Validator
+from nmt_cli.training.validation import Validation, Validator
 
 from .conftest import ON_CPU, assert_same, go_on, settings, train
 
-# Everything that has a memory is switched on: dropout, sampling, accumulation, moving average, plateau.
+# Everything with state is switched on: dropout, sampling, accumulation, moving average, plateau.
 WHOLE = (
     "train.max_updates=17",
     "train.accumulate=2",
@@ -40,14 +39,14 @@ WHOLE = (
 
 @pytest.fixture(scope="module")
 def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that was never stopped."""
+    """An uninterrupted run."""
     out = tmp_path_factory.mktemp("whole") / "run"
     train(data, out, *WHOLE)
     return out
 
 
 @pytest.mark.parametrize("points", [(1,), (5, 6), (7, 12, 16)])
-def test_a_run_that_was_stopped_equals_one_that_was_not(
+def test_a_stopped_and_resumed_run_equals_an_uninterrupted_one(
     data: Path, tmp_path: Path, whole: Path, points: tuple[int]
 ) -> None:
     out = tmp_path / "run"
@@ -63,7 +62,7 @@ def test_a_run_that_was_stopped_equals_one_that_was_not(
 
 
 @pytest.mark.parametrize("reports", [4, 17, 29])
-def test_a_run_that_was_abandoned_goes_on_from_its_last_checkpoint(
+def test_an_abandoned_run_resumes_from_its_last_checkpoint(
     data: Path, tmp_path: Path, whole: Path, reports: int
 ) -> None:
     out = tmp_path / "run"
@@ -96,19 +95,31 @@ def test_a_run_stopped_in_the_middle_of_a_validation_repeats_it(
     assert_same_after(out, whole)
 
 
-def test_a_run_ended_by_its_time_limit_goes_on_as_if_it_had_not(
+def test_a_time_limit_leaves_time_for_the_last_validations_and_resume_ignores_it(
     data: Path, tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "run"
-    seconds = iter(range(1000))
-    monkeypatch.setattr(Clock, "here", lambda clock: float(next(seconds)))
-    reports = train(data, out, *WHOLE, machine=Machine(device="cpu", threads=1, time_limit=10.0))
+    out, seconds = tmp_path / "run", 0.0  # an update takes one second, and so does a validation
+    original = Validator.validate
+
+    def validate_in_one_second(self: Validator, model: Seq2Seq, *, must_finish: bool = False) -> Validation:
+        nonlocal seconds
+        seconds += 1
+        return original(self, model, must_finish=must_finish)
+
+    monkeypatch.setattr(Validator, "validate", validate_in_one_second)
+    machine = Machine(device="cpu", threads=1, time_limit=10.0, now=lambda: seconds)
+    reports = []
+    with start(data, out, settings(*WHOLE), machine=machine) as trainer:
+        for report in trainer.run():
+            reports.append(report)
+            seconds += isinstance(report, UpdateReport)
     end = reports[-1]
     assert isinstance(end, EndReport)
     assert (end.reason, end.interrupted) == ("time limit", False)
-    assert 0 < end.update < 10  # the next two validations have to fit in, and take what they take
+    # Eight seconds for seven updates and the validation of update 5, two for the validations at the end.
+    assert (end.update, end.seconds) == (7, 10.0)
     finals = [report for report in reports if isinstance(report, ValidationReport) and report.final]
-    assert [report.update for report in finals] == [end.update] * 2  # the last weights, the mean of the best
+    assert [(report.update, report.averaged) for report in finals] == [(7, ()), (7, (5, 7))]
     assert (out / "model.safetensors").exists()
     monkeypatch.undo()
     assert_same_after(out, whole)
@@ -138,14 +149,16 @@ def test_a_longer_limit_continues_a_finished_run(data: Path, tmp_path: Path, who
         ("vocabulary.size=500", "vocabulary.size = 300 → 500"),
     ],
 )
-def test_a_setting_that_makes_another_run_is_refused(whole: Path, assignment: str, shown: str) -> None:
+def test_a_setting_that_would_make_it_a_different_run_is_rejected(
+    whole: Path, assignment: str, shown: str
+) -> None:
     with pytest.raises(ConfigError) as caught:
         go_on(whole, assignment)
     assert caught.value.message == f"a resumed run cannot change {shown}"
     assert "--init" in caught.value.hint
 
 
-def test_another_batch_size_begins_the_epoch_again(data: Path, tmp_path: Path) -> None:
+def test_a_changed_batch_size_restarts_the_epoch(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     train(data, out, "train.max_updates=3")
     reports = go_on(out, "train.batch_tokens=48", "train.max_updates=5")
@@ -155,12 +168,12 @@ def test_another_batch_size_begins_the_epoch_again(data: Path, tmp_path: Path) -
     assert reports[-1].update == 5
 
 
-def test_other_data_is_refused_and_moved_data_is_found(data: Path, tmp_path: Path) -> None:
+def test_other_data_is_rejected_and_moved_data_is_accepted(data: Path, tmp_path: Path) -> None:
     out, moved = tmp_path / "run", tmp_path / "moved"
     shutil.copytree(data, moved)
     train(moved, out, "train.max_updates=2")
     moved.rename(tmp_path / "away")
-    with pytest.raises(StoreError, match=r"is not at .*moved any more") as caught:
+    with pytest.raises(StoreError, match=r"is no longer at .*moved") as caught:
         go_on(out)
     assert f"nmt train DATA_DIR --resume {out}" in caught.value.hint
     assert isinstance(go_on(out, "train.max_updates=3", data=tmp_path / "away")[-1], EndReport)
@@ -177,9 +190,15 @@ def test_checkpoints_are_the_last_and_the_best(whole: Path) -> None:
     assert [path.name for path in (whole / "state").glob("*.safetensors")] == ["update-00000017.safetensors"]
 
 
-def test_every_checkpoint_is_reported(data: Path, tmp_path: Path) -> None:
-    reports = train(
-        data, tmp_path / "run", "train.max_updates=5", "train.save_every=2", "train.validate_every=3"
-    )
-    assert [report.update for report in reports if isinstance(report, CheckpointReport)] == [2, 3, 4, 5]
-    assert resolve(None, []).config.train.save_every > 0
+def test_a_checkpoint_is_on_disk_when_it_is_reported_and_never_changes_unreported(
+    data: Path, tmp_path: Path
+) -> None:
+    out, reported = tmp_path / "run", [0]
+    chosen = settings("train.max_updates=5", "train.save_every=2", "train.validate_every=3")
+    with start(data, out, chosen, machine=ON_CPU) as trainer:
+        for report in trainer.run():
+            if isinstance(report, CheckpointReport):
+                reported.append(report.update)
+            current = json.loads((out / "state" / "current.json").read_text())
+            assert current["update"] == reported[-1]
+    assert reported == [0, 2, 3, 4, 5]

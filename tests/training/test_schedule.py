@@ -6,24 +6,26 @@ import pytest
 
 from nmt_cli.config import TrainConfig
 from nmt_cli.errors import ConfigError
-from nmt_cli.training.progress import Merit, Progress
+from nmt_cli.training.run_state import RunState, SelectionScore
 from nmt_cli.training.schedule import (
     cosine,
     inverse_sqrt,
     learning_rate,
     plateau_decays,
-    reason_to_end,
-    waited,
+    reason_to_stop,
+    validations_since_best,
 )
 
 from .conftest import settings
 
 
-def rate(config: TrainConfig, update: int, *, epoch: int = 1, scores: list[Merit] | None = None) -> float:
+def rate(
+    config: TrainConfig, update: int, *, epoch: int = 1, scores: list[SelectionScore] | None = None
+) -> float:
     return learning_rate(config, update=update, epoch=epoch, scores=scores or [], horizon=1000)
 
 
-def merits(*scores: float) -> list[Merit]:
+def ranked(*scores: float) -> list[SelectionScore]:
     return [(score, 0.0) for score in scores]
 
 
@@ -44,10 +46,10 @@ def test_cosine_goes_from_1_to_the_final_share() -> None:
 
 
 def test_plateau_decays_after_each_wait_in_vain() -> None:
-    assert plateau_decays(merits(1, 2, 3), 1) == 0
-    assert plateau_decays(merits(3, 3, 3), 2) == 1
-    assert plateau_decays(merits(3, 1, 2, 1, 2), 2) == 2
-    assert plateau_decays(merits(3, 1, 4, 1), 2) == 0
+    assert plateau_decays(ranked(1, 2, 3), 1) == 0
+    assert plateau_decays(ranked(3, 3, 3), 2) == 1
+    assert plateau_decays(ranked(3, 1, 2, 1, 2), 2) == 2
+    assert plateau_decays(ranked(3, 1, 4, 1), 2) == 0
     config = TrainConfig(
         schedule="plateau",
         learning_rate=1e-3,
@@ -56,7 +58,7 @@ def test_plateau_decays_after_each_wait_in_vain() -> None:
         decay_factor=0.5,
         final_rate=0.2,
     )
-    rates = [rate(config, 50, scores=merits(*([1.0] * n))) for n in range(1, 6)]
+    rates = [rate(config, 50, scores=ranked(*([1.0] * n))) for n in range(1, 6)]
     assert rates == pytest.approx([1e-3, 5e-4, 2.5e-4, 2e-4, 2e-4])
 
 
@@ -66,31 +68,33 @@ def test_step_decay_is_that_of_luong() -> None:
 
 
 def test_patience_counts_validations_since_the_best() -> None:
-    assert [waited(merits(*scores)) for scores in ([], [1], [1, 2], [2, 1, 1], [2, 2])] == [0, 0, 0, 2, 1]
+    cases: list[tuple[list[float], int]] = [([], 0), ([1], 0), ([1, 2], 0), ([2, 1, 1], 2), ([2, 2], 1)]
+    for scores, since in cases:
+        assert validations_since_best(ranked(*scores)) == since
     config = TrainConfig(patience=2, max_epochs=3, max_updates=10)
 
     def why(update: int = 1, epochs: int = 0, *scores: float) -> str | None:
-        return reason_to_end(config, update=update, epochs=epochs, scores=merits(*scores))
+        return reason_to_stop(config, update=update, epochs=epochs, scores=ranked(*scores))
 
     assert why() is None
     assert why(10) == "train.max_updates = 10"
     assert why(9, 3) == "train.max_epochs = 3"
     assert why(9, 2, 5, 4) is None
-    assert why(9, 2, 5, 4, 4) == "no better bleu in 2 validations"
+    assert why(9, 2, 5, 4, 4) == "no improvement in bleu for 2 validations"
     free = TrainConfig(schedule="constant", patience=0, max_epochs=0, max_updates=0)
-    assert reason_to_end(free, update=10**6, epochs=10**3, scores=merits(*range(99, 0, -1))) is None
+    assert reason_to_stop(free, update=10**6, epochs=10**3, scores=ranked(*range(99, 0, -1))) is None
 
 
 def test_equal_scores_are_told_apart_by_the_loss() -> None:
-    progress = Progress(update=1)
+    progress = RunState(update=1)
     assert progress.record((0.0, -5.0), keep=2)
     progress.update = 2
     assert progress.record((0.0, -4.0), keep=2)
     progress.update = 3
     assert not progress.record((0.0, -4.5), keep=2)
     assert [update for update, _ in progress.best] == [2, 3]
-    assert Progress.from_json(progress.to_json()) == progress
-    assert waited(progress.scores) == 1
+    assert RunState.from_json(progress.to_json()) == progress
+    assert validations_since_best(progress.scores) == 1
 
 
 def test_contradictory_settings_are_all_reported_together() -> None:

@@ -121,7 +121,7 @@ def train(
             "there is no data", hint="nmt train DATA_DIR --out RUN_DIR, or nmt train --resume RUN_DIR"
         )
     elif dry_run:
-        _rehearse(data, resolved, init, machine)
+        _show_estimate(data, resolved, init, machine)
     elif out is None:
         raise UsageError("there is no run directory", hint="say where to write: --out RUN_DIR")
     else:
@@ -205,11 +205,11 @@ class Signals:
             raise KeyboardInterrupt if number == signal.SIGINT else Terminated
 
 
-def _rehearse(data: Path, resolved: "Resolved", init: Path | None, machine: "Machine") -> None:
+def _show_estimate(data: Path, resolved: "Resolved", init: Path | None, machine: "Machine") -> None:
     from nmt_cli.config.reference import to_toml
-    from nmt_cli.training.dry_run import rehearse
+    from nmt_cli.training.dry_run import estimate_run
 
-    found = rehearse(data, resolved, init=init, machine=machine)
+    found = estimate_run(data, resolved, init=init, machine=machine)
     typer.echo(to_toml(found.resolved), nl=False)
     megabytes = 1e-6
     rows = [
