@@ -1,14 +1,12 @@
 """The run directory: what `nmt train` writes and every other command reads.
 
-durable       files that appear whole or not at all, and survive a power cut
-lock          one process at a time
-weights       the tensors of a model as safetensors, tied ones once
 directory     layout, creation, opening, publishing a model
-checkpoint    what resume needs, made visible by one rename
-metrics_log   metrics.jsonl
-scores_log    scores.jsonl
+checkpoint    what resume needs, made current by one rename
+weights       the tensors of a model by name; loading and averaging them
+logs          metrics.jsonl and scores.jsonl
 model_card    README.md
-average       the mean of several models
+lock          one training process at a time
+average       the average of several models: `nmt average`
 """
 
 from nmt_cli.run.directory import RunDirectory, RunFacts

@@ -1,4 +1,4 @@
-"""The mean of several models as a new run directory: what `nmt average` does."""
+"""`nmt average`: the average of several models as a new run directory."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from nmt_cli.run.weights import mean_weights, weights_of
 def average(
     runs: Sequence[Path], out: Path, *, last: int | None = None, overwrite: bool = False
 ) -> list[str]:
-    """Write to `out` the mean of the models of several runs, or of the kept checkpoints of one.
+    """Write the average of several runs, or of the checkpoints of one run, to `out`.
 
-    `last`: only so many of the last checkpoints. Gives back the names of what was averaged.
+    `last`: only the last N checkpoints. Returns the paths of the averaged weights.
     """
     opened = [RunDirectory.open(path) for path in runs]
     first = opened[0]
@@ -35,7 +35,7 @@ def average(
         if other.config.model != first.config.model:
             raise UsageError(
                 f"{other.path} and {first.path} have different model settings",
-                hint="average runs of the same model, best those that began with the same weights",
+                hint="average runs of the same model, ideally initialized from the same weights",
             )
     names, many = _checkpoints(first, last) if len(opened) == 1 else _models(opened)
     content = tensor_bytes(mean_weights(many))
@@ -46,7 +46,7 @@ def average(
                 shutil.copyfile(first.path / name, folder / name)
         (folder / MODEL).write_bytes(content)
         (folder / "README.md").write_text(
-            f"{title}\n\n{use}.\n\nThe mean of the weights of:\n\n"
+            f"{title}\n\n{use}.\n\nThe average of these weights:\n\n"
             + "".join(f"- {name}\n" for name in names),
             "utf-8",
         )
@@ -59,7 +59,7 @@ def _checkpoints(run: RunDirectory, last: int | None) -> tuple[list[str], Iterat
     updates = checkpoints.updates()[-(last or 0) :]
     if len(updates) < 2:
         raise UsageError(
-            f"{run.path} has kept {len(updates)} checkpoint, which needs no average",
+            f"{run.path} has fewer than two checkpoints to average",
             hint="train with a larger train.average_best, or give several runs",
         )
     names = [str(checkpoints.weights_path(update)) for update in updates]

@@ -1,11 +1,11 @@
-"""What resume needs. A checkpoint is a set of files that one rename makes the current one.
+"""What resume needs. A checkpoint is a set of files that becomes current by a single rename.
 
-    state/current.json                       position, history, and SHA-256 of the files of the checkpoint
+    state/current.json                       position, validation history, SHA-256 of the files
     state/update-NNNNNNNN.safetensors        optimizer, loss scale, moving average
-    checkpoints/update-NNNNNNNN.safetensors  weights to use, of this and of the best updates
+    checkpoints/update-NNNNNNNN.safetensors  inference weights of this and the best updates
 
-New files have new names, so the rename of current.json is the only moment that counts: before it the last
-checkpoint is whole, after it the new one is. What no checkpoint names is removed afterwards.
+New files have new names, so renaming current.json is the only step that matters: before it, the previous checkpoint
+is complete; after it, the new one is. Files that it does not name are removed afterwards.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ SUFFIX = ".safetensors"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One moment of training: all that decides what comes next."""
+    """Everything that determines how training continues."""
 
     update: int
-    progress: Mapping[str, Any]  # JSON
+    progress: Mapping[str, Any]  # `RunState` as JSON
     state: Mapping[str, Tensor]
     weights: Mapping[str, Tensor]
 
@@ -47,18 +47,18 @@ class Checkpoints:
         self._hint = f"copy {folder} again, or train a new model"
 
     def weights_path(self, update: int) -> Path:
-        """Where the weights to use of an update are."""
+        """Path of the inference weights of an update."""
         return self.folder / WEIGHTS / _name(update)
 
     def commit(self, checkpoint: Checkpoint, keep: Callable[[int], bool]) -> None:
-        """Write a checkpoint, make it the current one, then remove all that neither it nor `keep` needs."""
+        """Write a checkpoint, make it current, then remove weights that neither it nor `keep` needs."""
         name = _name(checkpoint.update)
         previous = self._read() if (self.folder / CURRENT).exists() else None
         try:
             for part in (STATE, WEIGHTS):
                 (self.folder / part).mkdir(exist_ok=True)
             before: dict[str, FileFacts] = previous["files"] if previous else {}
-            if previous and previous["update"] == checkpoint.update:  # only the progress is new
+            if previous and previous["update"] == checkpoint.update:  # only the run state has changed
                 files = {f"{part}/{name}": before[f"{part}/{name}"] for part in (STATE, WEIGHTS)}
             else:
                 files = {
@@ -82,7 +82,7 @@ class Checkpoints:
         self.remove_unused()
 
     def load(self) -> Checkpoint:
-        """The current checkpoint; refuses one whose files are not as they were written."""
+        """The current checkpoint; raises an error if a file does not match its SHA-256."""
         content = self._read()
         name = _name(content["update"])
         tensors = {
@@ -92,16 +92,16 @@ class Checkpoints:
         return Checkpoint(content["update"], content["progress"], tensors[STATE], tensors[WEIGHTS])
 
     def load_weights(self, update: int) -> dict[str, Tensor]:
-        """Weights to use of a kept update."""
+        """The inference weights of a kept update."""
         facts = self._read()["files"].get(f"{WEIGHTS}/{_name(update)}")
         return read_tensors(self.weights_path(update), facts, hint=self._hint)
 
     def updates(self) -> list[int]:
-        """Every update whose weights are kept, oldest first."""
+        """All updates whose weights are kept, oldest first."""
         return sorted(_update(name) for name in self._read()["files"] if name.startswith(WEIGHTS))
 
     def remove_unused(self) -> None:
-        """Remove what the current checkpoint does not name; also the traces of a killed process."""
+        """Remove files that the current checkpoint does not name, and temporary files of killed processes."""
         used = set(self._read()["files"]) | {CURRENT}
         for part in (STATE, WEIGHTS):
             remove_partial(self.folder / part)
@@ -123,7 +123,7 @@ class Checkpoints:
         except FileNotFoundError as error:
             raise StoreError(
                 f"{self.folder} has no state to resume from",
-                hint="`nmt train --init` starts a new run from its model",
+                hint="start a new run from its model with `nmt train --init`",
             ) from error
         except OSError as error:
             raise StoreError(f"cannot read {path}: {error.strerror}", hint="check its permissions") from error
@@ -134,11 +134,11 @@ class Checkpoints:
 
 
 def _check(content: Mapping[str, Any]) -> None:
-    """Raise a ValueError or the like unless the content has the right shape."""
+    """Raise a ValueError or similar unless the content is well-formed."""
     int(content["update"]), dict(content["progress"])
     for name, facts in content["files"].items():
         part, _, file = name.partition("/")
-        # A name from a stranger must not lead out of the directory.
+        # Untrusted names must not lead out of the directory.
         if part not in (STATE, WEIGHTS) or os.sep in file or _name(_update(name)) != file:
             raise ValueError(name)
         FileFacts(size=int(facts["size"]), sha256=str(facts["sha256"]))

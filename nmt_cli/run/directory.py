@@ -1,22 +1,22 @@
-"""The layout of a run directory, which can be copied anywhere.
+"""The run directory and its layout. It is self-contained and can be copied anywhere.
 
-    manifest.json            format version, size and SHA-256 of every file of this first group
-    run.json                 languages, and where the training data was
-    config.json              settings, resolved, with the layer of each
-    model.safetensors        the model to use: the best, or the mean of the best
+    manifest.json            format version, size and SHA-256 of every file in this group
+    run.json                 languages, and the location of the training data
+    config.json              resolved settings, with the layer of each
+    model.safetensors        the model: the best checkpoint, or the average of the best
     shared.model             the vocabulary, or source.model and target.model
-    normalization.tsv        replacements to apply to text, if there are any
+    normalization.tsv        replacements to apply to text, if any
     valid.*, test.*          raw text
 
     README.md                model card
-    metrics.jsonl            one line for every figure of training, `curves.svg` draws them
+    metrics.jsonl            one line per report of training, drawn in curves.svg
     samples.json             the sample translations of the last validation, with attention
-    scores.jsonl             what `nmt evaluate` found
-    checkpoints/             weights to use of the last and the best updates
+    scores.jsonl             results of `nmt evaluate`
+    checkpoints/             inference weights of the last and the best updates
     state/                   what resume needs; current.json names the files and their SHA-256
-    lock                     held by the process that trains
+    lock                     held by the training process
 
-The second group changes while a run goes on, so the manifest does not list it.
+The second group changes during training, so the manifest does not list it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from nmt_cli.run.lock import Lock
 from nmt_cli.run.weights import load_weights
 from nmt_cli.vocabulary import Vocabularies
 
-if TYPE_CHECKING:  # a finished model needs no training data
+if TYPE_CHECKING:  # a trained model does not need its training data
     from nmt_cli.data.directory import DataDirectory
 
 KIND = "run"
@@ -55,17 +55,17 @@ CONFIG = "config.json"
 FACTS = "run.json"
 NORMALIZATION = "normalization.tsv"
 HELD_OUT = ("valid", "test")
-_AGAIN = "copy the whole directory again, or train a new model"
+_RECOPY = "copy the whole directory again, or train a new model"
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What a run is, apart from its settings."""
+    """Facts about a run, apart from its settings."""
 
     source_lang: str
     target_lang: str
     data: str  # path of the data directory, absolute
-    data_sha256: str  # of its manifest: the same data anywhere
+    data_sha256: str  # of its manifest: identifies the data wherever it is
 
     @classmethod
     def of(cls, data: DataDirectory) -> Self:
@@ -74,7 +74,7 @@ class RunFacts:
 
 
 def fingerprint(data: Path) -> str:
-    """What tells one data directory from another: the hash of its manifest, which has those of all files."""
+    """Identifies a data directory: the hash of its manifest, which contains the hashes of all files."""
     return hashlib.sha256((data / MANIFEST).read_bytes()).hexdigest()
 
 
@@ -96,10 +96,10 @@ class RunDirectory:
         overwrite: bool,
         first_checkpoint: Callable[[Path], None],
     ) -> tuple[Self, Lock]:
-        """Make the directory of a new run, which appears whole; `first_checkpoint` adds its part before."""
+        """Create the directory of a new run atomically; `first_checkpoint` writes into it before it appears."""
         facts = RunFacts.of(data)
         with new_run(path, overwrite=overwrite) as temporary:
-            held = Lock(temporary)  # of the file: it stays with it when the folder is renamed
+            held = Lock(temporary)  # the lock belongs to the file, so it survives the renaming of the folder
             try:
                 _fill(temporary, facts, resolved, data)
                 first_checkpoint(temporary)
@@ -110,13 +110,13 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path: Path, *, hashes: bool = False) -> Self:
-        """Check the manifest (with `hashes`, all content) and read what describes the run."""
+        """Check the manifest (with `hashes`, all contents) and read facts and settings."""
         manifest.check_manifest(path, KIND, hashes=hashes)
         try:
             facts = RunFacts(**json.loads((path / FACTS).read_text("utf-8")))
             resolved = load_resolved(path / CONFIG)
         except (OSError, ValueError, KeyError, TypeError) as error:  # pydantic's errors are ValueErrors
-            raise StoreError(f"the settings in {path} cannot be read: {error}", hint=_AGAIN) from error
+            raise StoreError(f"the settings in {path} cannot be read: {error}", hint=_RECOPY) from error
         return cls(path, facts, resolved)
 
     @property
@@ -131,14 +131,14 @@ class RunDirectory:
 
     @cached_property
     def normalization(self) -> Normalization:
-        """What text goes through before it is split into tokens."""
+        """The normalization of text before tokenization."""
         table = self.path / NORMALIZATION
         return Normalization(self.config.data.lowercase, read_replacements(table) if table.exists() else ())
 
     def held_out(self, split: str) -> tuple[list[str], list[str]] | None:
-        """Raw lines of the validation or test set, source and target, if there is one.
+        """Raw lines of the validation or test set, source and target, or None.
 
-        Of one-sided text, the source lines are empty.
+        The source lines of monolingual text are empty.
         """
         names = text_names(split, self.facts.source_lang, self.facts.target_lang)
         files = [self.path / name for name in names]
@@ -147,44 +147,44 @@ class RunDirectory:
         target = _lines(files[-1])
         source = _lines(files[0]) if self.facts.source_lang else [""] * len(target)
         if len(source) != len(target):
-            raise StoreError(f"{files[0]} and {files[1]} have different numbers of lines", hint=_AGAIN)
+            raise StoreError(f"{files[0]} and {files[1]} have different numbers of lines", hint=_RECOPY)
         return source, target
 
     def check_kind(self, *, language_model: bool) -> None:
-        """Refuse a language model where a model that translates is needed, or the other way round."""
+        """Raise an error if this is a language model where a translation model is needed, or vice versa."""
         if self.config.model.is_language_model == language_model:
             return
         if language_model:
             raise UsageError(
-                f"{self.path} is not a language model: it translates",
+                f"{self.path} is a translation model, not a language model",
                 hint=f"use nmt translate {self.path}, or nmt score with --source and --target",
             )
         raise UsageError(
-            f"{self.path} is a language model: it translates nothing",
+            f"{self.path} is a language model and cannot translate",
             hint=f"continue text with nmt generate {self.path}; score it with nmt score {self.path} --target FILE",
         )
 
     def new_model(self, generator: torch.Generator) -> Seq2Seq:
-        """A model of these settings with fresh weights."""
+        """A newly initialized model with these settings."""
         source, target = self.vocabularies.source, self.vocabularies.target
         return build_model(
             self.config.model, len(source), len(target), shared=self.vocabularies.joint, generator=generator
         )
 
     def load_model(self, device: torch.device | str = "cpu") -> Seq2Seq:
-        """The model to use, ready to translate."""
+        """The model of this run, ready to translate."""
         facts = self._listed_facts(MODEL)
         if facts is None:
             raise StoreError(
                 f"{self.path} has no model yet",
-                hint=f"it is written at the first validation; continue with `nmt train --resume {self.path}`",
+                hint=f"it is written after the first validation; continue with `nmt train --resume {self.path}`",
             )
         model = self.new_model(torch.Generator())
-        load_weights(model, read_tensors(self.path / MODEL, facts, hint=_AGAIN), self.path / MODEL)
+        load_weights(model, read_tensors(self.path / MODEL, facts, hint=_RECOPY), self.path / MODEL)
         return model.to(device).eval()
 
     def publish(self, name: str, content: bytes) -> None:
-        """Replace a file that the manifest lists; at no moment does the manifest say something wrong."""
+        """Replace a file that the manifest lists; the manifest is correct at every moment."""
         current = self._listed_facts(name)
         if current is not None and current["sha256"] == hashlib.sha256(content).hexdigest():
             return
@@ -197,12 +197,12 @@ class RunDirectory:
 
     @property
     def model_sha256(self) -> str | None:
-        """What tells the model to use from any other; None if there is none yet."""
+        """Identifies the model; None if there is none yet."""
         facts = self._listed_facts(MODEL)
         return facts["sha256"] if facts is not None else None
 
     def lock(self) -> Lock:
-        """Take the run for this process."""
+        """Lock the run for this process."""
         return Lock(self.path)
 
     def _listed_facts(self, name: str) -> FileFacts | None:
@@ -213,7 +213,7 @@ class RunDirectory:
 
 @contextmanager
 def new_run(path: Path, *, overwrite: bool) -> Iterator[Path]:
-    """Like `new_directory`, but replaces nothing other than a run, and none that is in use."""
+    """Like `new_directory`, but replaces only runs, and none that is in use."""
     replaced = Lock(path) if _is_run(path) and (path / lock.NAME).exists() else nullcontext()
     with replaced, new_directory(path, overwrite=overwrite, ours=_is_run) as temporary:
         yield temporary
@@ -242,7 +242,7 @@ def _texts_of(data: DataDirectory) -> list[str]:
 
 
 def _lines(path: Path) -> list[str]:
-    # Not `read_text`, which takes a carriage return for the end of a line.
+    # Not `read_text`, which treats a carriage return as the end of a line.
     return path.read_bytes().decode().removesuffix("\n").split("\n")
 
 

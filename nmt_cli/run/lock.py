@@ -1,4 +1,4 @@
-"""A run directory is used by one training process at a time."""
+"""A lock that allows one training process per run directory."""
 
 import fcntl
 import os
@@ -12,10 +12,10 @@ NAME = "lock"
 
 
 class Lock:
-    """Held until `release`, or until the process ends, however it ends."""
+    """Held until `release`, or until the process ends in any way."""
 
     def __init__(self, folder: Path) -> None:
-        """Take the lock of `folder`, or refuse."""
+        """Acquire the lock of `folder`, or raise an error."""
         path = folder / NAME
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -28,13 +28,13 @@ class Lock:
             os.close(self._descriptor)
             raise UsageError(
                 f"{folder} is in use by another process" + (f" ({owner})" if owner else ""),
-                hint="wait until it ends, or choose another --out",
+                hint="wait until it is finished, or choose another --out",
             ) from error
         os.ftruncate(self._descriptor, 0)
         os.write(self._descriptor, f"process {os.getpid()}\n".encode())
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

@@ -1,4 +1,4 @@
-"""metrics.jsonl: one JSON object a line for every figure of training."""
+"""The logs of a run, one JSON object per line: metrics.jsonl from training, scores.jsonl from evaluations."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from nmt_cli.files.atomic import cannot_write
 from nmt_cli.files.durable import read_json_lines, synchronize_folder, write_text
 
 METRICS = "metrics.jsonl"
+SCORES = "scores.jsonl"
 
 
 class MetricsLog:
-    """Appends lines; `read` gives back all of them."""
+    """metrics.jsonl: a line for every StepReport and ValidationReport."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / METRICS
 
     def append(self, record: dict[str, Any]) -> None:
-        """Add one line; another process sees it at once. JSON has no nan: such a figure is null."""
-        record = {key: None if _no_number(value) else value for key, value in record.items()}
+        """Append one line, visible to other processes at once. JSON has no NaN: it becomes null."""
+        record = {key: None if _not_finite(value) else value for key, value in record.items()}
         try:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
@@ -30,7 +31,7 @@ class MetricsLog:
             raise cannot_write(self.path, error) from error
 
     def synchronize(self) -> None:
-        """Make all lines durable."""
+        """Flush all lines to disk."""
         if self.path.exists():
             with self.path.open("rb") as file:
                 os.fsync(file.fileno())
@@ -40,9 +41,9 @@ class MetricsLog:
         return read_json_lines(self.path)
 
     def rewind(self, update: int) -> None:
-        """Forget what came after the checkpoint of `update`, which is about to happen again.
+        """Remove what came after the checkpoint of `update`, since it will be repeated.
 
-        So will the validation that a time limit or an interruption adds at the very end.
+        So will the final validations that were added when the run stopped.
         """
         records = self.read()
         kept = [record for record in records if record["update"] <= update and not record.get("final")]
@@ -50,31 +51,21 @@ class MetricsLog:
             write_text(self.path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in kept))
 
 
-def _no_number(value: Any) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
-
-
-# scores.jsonl: one JSON object a line for every evaluation of the run.
-
-
-SCORES = "scores.jsonl"
-
-
 class ScoresLog:
-    """Appends lines that survive a power cut; `read` gives back all of them."""
+    """scores.jsonl: a line for every evaluation, which survives a power failure."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / SCORES
 
     def append(self, record: dict[str, Any]) -> None:
-        """Add one line in a single write, so that two processes do not mix theirs."""
+        """Append one line in a single write, so that lines of concurrent processes do not mix."""
         line = json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n"
         try:
             descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
             try:
                 size = os.fstat(descriptor).st_size
                 if size and os.pread(descriptor, 1, size - 1) != b"\n":
-                    line = b"\n" + line  # the last writer was killed
+                    line = b"\n" + line  # the last writer was killed in the middle of a line
                 os.write(descriptor, line)
                 os.fsync(descriptor)
             finally:
@@ -86,3 +77,7 @@ class ScoresLog:
     def read(self) -> list[dict[str, Any]]:
         """All lines."""
         return read_json_lines(self.path)
+
+
+def _not_finite(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)

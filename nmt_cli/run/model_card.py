@@ -1,4 +1,4 @@
-"""README.md of a run directory: what the model is and how good it is."""
+"""README.md of a run directory: what the model is, and its scores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TEST_SCORES = "## Scores on test sets"
 
 
 def model_card(run: RunDirectory, *, parameters: int, best: Mapping[str, Any] | None) -> str:
-    """The card in Markdown; `best` is the line of metrics.jsonl of the model to use, if there is one."""
+    """The card in Markdown; `best` is the line of metrics.jsonl for the model, if any."""
     facts, config = run.facts, run.config
     preset = PRESETS[config.model.preset]
     changed = [
@@ -34,25 +34,25 @@ def model_card(run: RunDirectory, *, parameters: int, best: Mapping[str, Any] | 
         f"- System: `{config.model.preset}`, {preset.summary} ({preset.paper}); {parameters:,} parameters",
         f"- Vocabulary: {pieces} {config.vocabulary.kind} pieces",
         f"- Data: `{Path(facts.data).name}` (manifest SHA-256 {facts.data_sha256[:12]}…)",
-        f"- Settings other than the defaults: {', '.join(changed) or 'none'}; all are in `config.json`",
-        f"- Made by nmt {__version__}",
+        f"- Non-default settings: {', '.join(changed) or 'none'}; all settings are in `config.json`",
+        f"- Made with nmt {__version__}",
         f"- {use}",
         "",
         "## Scores on the validation set",
         "",
         *_scores(best),
     ]
-    if tested := _of_model(run.path, run.model_sha256):
+    if tested := _scores_of_model(run.path, run.model_sha256):
         lines += ["", *_test_scores(tested)]
     return "\n".join(lines) + "\n"
 
 
 def purpose(run: RunDirectory) -> tuple[str, str]:
-    """What the model is for, as a heading, and the command that does it."""
+    """A heading that says what the model does, and the command to use it."""
     facts = run.facts
     if run.config.model.is_language_model:
         use = "Continue text with: `nmt generate DIRECTORY TEXT`, where DIRECTORY is this one"
-        return f"# Language model of {facts.target_lang}", use
+        return f"# Language model for {facts.target_lang}", use
     use = "Translate with: `nmt translate DIRECTORY < text`, where DIRECTORY is this one"
     return f"# Translation from {facts.source_lang} to {facts.target_lang}", use
 
@@ -61,9 +61,11 @@ def _scores(best: Mapping[str, Any] | None) -> list[str]:
     if best is None:
         return ["None yet."]
     averaged = best.get("averaged")
-    what = f"the mean of updates {', '.join(map(str, averaged))}" if averaged else f"update {best['update']}"
+    what = (
+        f"the average of updates {', '.join(map(str, averaged))}" if averaged else f"update {best['update']}"
+    )
     return [
-        f"Of {what}:",
+        f"Scores of {what}:",
         "",
         "| score | value | signature |",
         "| --- | ---: | --- |",
@@ -72,26 +74,26 @@ def _scores(best: Mapping[str, Any] | None) -> list[str]:
             for name, key in (("BLEU", "bleu"), ("chrF2", "chrf"))
             if key in best
         ),
-        f"| perplexity | {best['perplexity']:.2f} | a subword token, teacher forcing |",
+        f"| perplexity | {best['perplexity']:.2f} | per subword token, teacher forcing |",
     ]
 
 
 def update_scores(folder: Path, *, model_sha256: str) -> None:
-    """Show in the card what scores.jsonl has of the model; the rest of the card stays."""
+    """Update the test scores in the card from scores.jsonl; the rest of the card is unchanged."""
     path = folder / NAME
     card = path.read_text("utf-8") if path.exists() else ""
     before = card.partition(_TEST_SCORES)[0].rstrip("\n")
-    section = _test_scores(_of_model(folder, model_sha256))
+    section = _test_scores(_scores_of_model(folder, model_sha256))
     write_text(path, "\n".join([before, "", *section] if before else section) + "\n")
 
 
-def _of_model(folder: Path, model_sha256: str | None) -> list[dict[str, Any]]:
-    """Scores of other models, such as that of an earlier validation, say nothing about this one."""
+def _scores_of_model(folder: Path, model_sha256: str | None) -> list[dict[str, Any]]:
+    """The scores of this model only, not of an earlier model of the same run."""
     return [record for record in ScoresLog(folder).read() if record.get("model_sha256") == model_sha256]
 
 
 def _test_scores(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The last score of each signature on each test set with each search."""
+    """The latest score for each combination of test set, signature and search settings."""
     rows: dict[tuple[str, str, str], str] = {}
     for record in records:
         test_set = f"{record['test_set']} ({record['sentences']:,} sentences, SHA-256 {_short(record)})"
@@ -107,7 +109,7 @@ def _test_scores(records: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         _TEST_SCORES,
         "",
-        "By `nmt evaluate`; `scores.jsonl` has all settings.",
+        "From `nmt evaluate`; `scores.jsonl` has all details.",
         "",
         "| test set | score | value | beam | signature | date |",
         "| --- | --- | ---: | ---: | --- | --- |",

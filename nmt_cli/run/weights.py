@@ -1,4 +1,4 @@
-"""The weights of a model by name; a tensor that two layers share is there once."""
+"""The weights of a model by name; a tensor that two layers share occurs once."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,15 +16,13 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], origin: Path) -> None:
-    """Copy `tensors`, which came from `origin`, into the model; each must be there and have its shape."""
+    """Copy `tensors`, read from `origin`, into the model; names and shapes must match exactly."""
     own = weights_of(model)
-    hint = "the weights belong to other model settings; give the run directory they came from as a whole"
+    hint = "the weights belong to other model settings; use the complete run directory they came from"
     if missing := sorted(own.keys() - tensors.keys()):
-        raise StoreError(f"{origin} has no weights {missing[0]}{_others(missing)}", hint=hint)
+        raise StoreError(f"{origin} lacks the weights {missing[0]}{_others(missing)}", hint=hint)
     if surplus := sorted(tensors.keys() - own.keys()):
-        raise StoreError(
-            f"{origin} has weights that the model lacks: {surplus[0]}{_others(surplus)}", hint=hint
-        )
+        raise StoreError(f"{origin} has unexpected weights: {surplus[0]}{_others(surplus)}", hint=hint)
     for name, tensor in own.items():
         if tensor.shape != tensors[name].shape:
             shapes = " instead of ".join(
@@ -35,7 +33,7 @@ def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], origin: Path) 
 
 
 def mean_weights(many: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of several models of the same shape, added up in double precision one after the other."""
+    """The mean of several models with the same shapes, summed in double precision, one model at a time."""
     total: dict[str, Tensor] = {}
     last: Mapping[str, Tensor] = {}
     count = 0

@@ -119,16 +119,16 @@ def test_one_sided_text_is_scored(nmt: Run, run: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("translate", "RUN"), "is a language model: it translates nothing"),
-        (("explain", "RUN", "ba"), "is a language model: it translates nothing"),
-        (("evaluate", "RUN"), "is a language model: it translates nothing"),
+        (("translate", "RUN"), "is a language model and cannot translate"),
+        (("explain", "RUN", "ba"), "is a language model and cannot translate"),
+        (("evaluate", "RUN"), "is a language model and cannot translate"),
         (
             ("score", "RUN", "--source", "TEXT", "--target", "TEXT"),
-            "is a language model: it translates nothing",
+            "is a language model and cannot translate",
         ),
         (("score", "RUN", "--target", "TEXT", "--alignments"), "--alignments needs attention"),
-        (("score", "OTHER", "--target", "TEXT"), "is not a language model: it translates"),
-        (("generate", "OTHER", "ba"), "is not a language model: it translates"),
+        (("score", "OTHER", "--target", "TEXT"), "is a translation model, not a language model"),
+        (("generate", "OTHER", "ba"), "is a translation model, not a language model"),
         (("generate", "RUN", "ba", "--input", "TEXT"), "TEXT contradicts --input"),
         (("generate", "RUN", "a\nb"), "a prefix has a line break"),
         (("generate", "RUN", "x" * 9000), "a beginning may have 4,096"),

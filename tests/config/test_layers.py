@@ -1,4 +1,4 @@
-"""Layers of settings, and what is said when they are wrong."""
+"""Layers of settings, and the errors for wrong ones."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def test_a_file_overrides_defaults_and_set_overrides_a_file(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", TRANSLATION_PRESETS)
-def test_a_preset_lies_between_defaults_and_file(tmp_path: Path, name: str) -> None:
+def test_a_preset_overrides_defaults_and_a_file_overrides_the_preset(tmp_path: Path, name: str) -> None:
     file = write(tmp_path / "a.toml", f'[model]\npreset = "{name}"\nembedding_size = 17\n')
     resolved = resolve(file)
     assert resolved.config.model.preset == name
@@ -48,7 +48,7 @@ def test_a_later_set_wins() -> None:
     assert resolve(None, ["train.seed=1", "train.seed=2"]).config.train.seed == 2
 
 
-def test_set_reads_numbers_truth_lists_and_plain_text() -> None:
+def test_set_parses_numbers_booleans_lists_and_plain_text() -> None:
     texts = [
         "data.max_ratio=2.5",
         "data.blank=false",
@@ -62,7 +62,7 @@ def test_set_reads_numbers_truth_lists_and_plain_text() -> None:
     assert config.data.normalization == Path("x y.tsv")
 
 
-def test_norwegian_is_a_language_not_a_truth_value(tmp_path: Path) -> None:
+def test_norwegian_is_not_parsed_as_a_boolean(tmp_path: Path) -> None:
     file = write(tmp_path / "a.toml", '[vocabulary]\nsymbols = ["no", "off", "yes"]\n')
     assert resolve(file).config.vocabulary.symbols == ("no", "off", "yes")
 
@@ -80,7 +80,7 @@ def test_all_errors_are_reported_together_with_file_and_key(tmp_path: Path) -> N
     assert "--set nonsense: expected section.key=value" in message
 
 
-def test_a_key_without_its_section_is_found() -> None:
+def test_a_key_without_its_section_suggests_the_section() -> None:
     with pytest.raises(ConfigError, match=r"nearest: train\.batch_tokens"):
         resolve(None, ["batch_tokens=3"])
 
@@ -96,7 +96,7 @@ def test_an_unknown_preset_names_the_nearest() -> None:
 
 
 @pytest.mark.parametrize("content", ["[train\nseed=1", "[train]\nseed = \n", "[train]\nseed = no\n"])
-def test_a_file_that_is_not_toml_is_one_error(tmp_path: Path, content: str) -> None:
+def test_invalid_toml_is_a_single_error(tmp_path: Path, content: str) -> None:
     with pytest.raises(ConfigError, match="is not valid TOML") as caught:
         resolve(write(tmp_path / "a.toml", content))
     assert caught.value.hint
@@ -107,7 +107,7 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
         resolve(tmp_path / "no.toml")
 
 
-def test_the_resolved_copy_reads_back_equal(tmp_path: Path) -> None:
+def test_resolved_settings_survive_a_round_trip_through_json(tmp_path: Path) -> None:
     resolved = resolve(None, ["train.seed=7", "data.normalization=a.tsv", 'vocabulary.symbols=["<x>"]'])
     path = write(tmp_path / "config.json", resolved.to_json())
     assert load_resolved(path) == resolved

@@ -1,4 +1,4 @@
-"""A tiny recipe of our own, and corpora in the shapes that recipes read."""
+"""A tiny recipe, and corpora in the formats that recipes read."""
 
 from pathlib import Path
 

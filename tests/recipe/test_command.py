@@ -34,7 +34,9 @@ def test_all_recipes_are_listed(nmt: Run) -> None:
 
 @pytest.mark.usefixtures("recipes")
 class TestChain:
-    def test_it_ends_with_a_verdict_and_repeats_nothing(self, nmt: Run, text: Path, out: Path) -> None:
+    def test_it_ends_with_a_verdict_and_a_second_run_skips_every_step(
+        self, nmt: Run, text: Path, out: Path
+    ) -> None:
         first = nmt("recipe", "numbers", "--data", text, "--out", out, "--threads", 1, "--device", "cpu")
         assert first.code == 0, first.stderr
         assert [words[:2] for words in commands(first.stderr)] == [
@@ -66,7 +68,7 @@ class TestChain:
         assert replaced.code == 0, replaced.stderr
         assert [words[1] for words in commands(replaced.stderr)] == ["train", "translate", "evaluate"]
 
-    def test_a_score_below_the_band_is_a_failure(
+    def test_a_score_below_the_expected_range_is_a_failure(
         self,
         nmt: Run,
         text: Path,
@@ -96,9 +98,7 @@ class TestChain:
         assert lines[1].startswith(f"torchrun --standalone --nproc-per-node 2 -m nmt_cli train {out}/data ")
         assert not out.exists()
 
-    def test_a_wrong_setting_is_refused_before_anything_is_done(
-        self, nmt: Run, text: Path, out: Path
-    ) -> None:
+    def test_a_wrong_setting_is_rejected_before_any_step_runs(self, nmt: Run, text: Path, out: Path) -> None:
         found = nmt("recipe", "numbers", "--data", text, "--out", out, "--set", "train.sead=2")
         assert found.code == 2
         assert "nearest: train.seed" in found.error
@@ -135,7 +135,7 @@ def test_a_killed_recipe_resumes_training(nmt: Run, recipes: Path, text: Path, o
     assert updates == list(range(1, 151))  # none twice, none left out
 
 
-def test_unplugged_a_hub_recipe_fails_with_a_hint(
+def test_a_hub_recipe_without_a_network_fails_with_a_hint(
     nmt: Run, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hub, "_reachable", lambda endpoint: False)
@@ -145,7 +145,7 @@ def test_unplugged_a_hub_recipe_fails_with_a_hint(
     assert "--data DIR (train: train.de + .en" in found.hint
 
 
-def test_options_without_a_recipe_are_refused(nmt: Run) -> None:
+def test_options_without_a_recipe_are_rejected(nmt: Run) -> None:
     found = nmt("recipe", "--smoke")
     assert found.code == 2
     assert "there is no recipe" in found.error

@@ -1,4 +1,4 @@
-"""The recipes that come with nmt: found, complete, and true to what their readers are told."""
+"""The recipes that come with nmt are found, complete, and consistent with their README."""
 
 import re
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_every_folder_is_a_recipe() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 class TestEach:
-    def test_settings_are_settings(self, name: str) -> None:
+    def test_all_settings_exist(self, name: str) -> None:
         recipe = find_recipe(name).recipe
         for processes in (1, *recipe.processes):
             texts = assignments(recipe.settings) + assignments(recipe.processes.get(processes, {}))
@@ -65,7 +65,7 @@ class TestEach:
             assert anchor.source in readme
             assert anchor.source.startswith("https://")
 
-    def test_what_was_not_run_says_so(self, name: str) -> None:
+    def test_a_readme_says_if_the_recipe_has_not_been_run(self, name: str) -> None:
         found = find_recipe(name)
         readme = (found.folder / "README.md").read_text("utf-8")
         run_here = name.startswith(("multi30k", "tatoeba", "chat"))
@@ -97,7 +97,7 @@ def test_an_unknown_recipe_names_the_nearest() -> None:
     assert "nearest: multi30k-de-en" in caught.value.message
 
 
-def test_a_mistake_in_a_recipe_is_named(recipes: Path) -> None:
+def test_an_unknown_key_in_a_recipe_is_reported(recipes: Path) -> None:
     path = recipes / "numbers" / "recipe.toml"
     path.write_text(path.read_text("utf-8").replace("title =", "titel ="), "utf-8")
     with pytest.raises(ConfigError) as caught:

@@ -1,4 +1,4 @@
-"""Fetching: downloads that are whole and right, excerpts, and what is said without a network."""
+"""Fetching: complete and verified downloads, excerpts, and errors without a network."""
 
 import functools
 import hashlib
@@ -38,12 +38,14 @@ def on_the_web(server: str) -> Corpora:
 
 
 class TestDownloads:
-    def test_files_arrive_whole(self, numbers: NamedRecipe, server: str, text: Path, tmp_path: Path) -> None:
+    def test_whole_files_are_downloaded(
+        self, numbers: NamedRecipe, server: str, text: Path, tmp_path: Path
+    ) -> None:
         found = fetch(on_the_web(server), numbers.recipe, tmp_path / "got", smoke=False)
         assert found.train == (f"{tmp_path}/got/train/train.de,{tmp_path}/got/train/train.en",)
         assert (tmp_path / "got/train/train.en").read_bytes() == (text / "train.en").read_bytes()
 
-    def test_what_is_there_is_not_fetched_again(
+    def test_existing_files_are_not_fetched_again(
         self, numbers: NamedRecipe, server: str, tmp_path: Path
     ) -> None:
         fetch(on_the_web(server), numbers.recipe, tmp_path / "got", smoke=False)
@@ -51,7 +53,7 @@ class TestDownloads:
         fetch(on_the_web(server), numbers.recipe, tmp_path / "got", smoke=False)
         assert (tmp_path / "got/test/test.de").read_text() == "mine\n"
 
-    def test_another_file_than_expected_is_refused(
+    def test_a_file_with_another_hash_is_rejected(
         self, numbers: NamedRecipe, server: str, text: Path, tmp_path: Path
     ) -> None:
         right = hashlib.sha256((text / "train.de").read_bytes()).hexdigest()
@@ -62,7 +64,7 @@ class TestDownloads:
         assert (tmp_path / "got/train/train.de").exists()
         assert not (tmp_path / "got/train/train.en").exists()
 
-    def test_a_missing_file_is_told_with_the_way_out(
+    def test_a_missing_file_suggests_local_data(
         self, numbers: NamedRecipe, server: str, tmp_path: Path
     ) -> None:
         corpora = Corpora((f"{server}/none.de,{server}/none.en",))
@@ -73,7 +75,7 @@ class TestDownloads:
 
     @pytest.mark.parametrize("name", ["multi30k-en-fr", "multi30k-de-en", "wmt14-en-de"])
     @pytest.mark.parametrize("smoke", [False, True])
-    def test_unplugged_a_recipe_fails_at_once_and_names_local_files(
+    def test_without_a_network_a_recipe_fails_at_once_and_names_local_files(
         self, name: str, smoke: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(hub, "_reachable", lambda endpoint: False)
@@ -99,7 +101,7 @@ class TestExcerpts:
         assert found.test == (f"{tmp_path}/got/test",)
         assert (tmp_path / "got/train.de").read_text("utf-8") == (text / "train.de").read_text("utf-8")
 
-    def test_what_stands_in_for_train_is_cut_into_three_sets(
+    def test_the_stand_in_for_train_is_split_into_three_sets(
         self, numbers: NamedRecipe, text: Path, tmp_path: Path
     ) -> None:
         fetch(Corpora((f"{text}/train",), stand_in=True), numbers.recipe, tmp_path / "got", smoke=True)

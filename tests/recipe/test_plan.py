@@ -1,4 +1,4 @@
-"""The plan: which commands, what is done, what is never lost."""
+"""The plan: which commands run, which are skipped, and what is never overwritten."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def test_settings_go_to_the_step_that_they_belong_to(numbers: NamedRecipe, text: Path, out: Path) -> None:
+def test_each_setting_goes_to_the_step_it_belongs_to(numbers: NamedRecipe, text: Path, out: Path) -> None:
     preprocess, train, translate, evaluate = (
         step.arguments
         for step in plan(
@@ -48,21 +48,21 @@ def test_settings_go_to_the_step_that_they_belong_to(numbers: NamedRecipe, text:
         assert [word for word in command if "=" in word] == ["search.beam_size=2"]
 
 
-def test_a_smoke_run_is_small_whatever_the_recipe_says(numbers: NamedRecipe, text: Path, out: Path) -> None:
+def test_a_smoke_run_is_small_whatever_the_recipe(numbers: NamedRecipe, text: Path, out: Path) -> None:
     preprocess, train, *_ = plan(numbers, text, out, smoke=True).steps()
     assert not any(word.startswith("vocabulary.size") for word in preprocess.arguments)
     assert "train.max_updates=20" in train.arguments
     assert "train.max_updates=4" not in train.arguments
 
 
-def test_all_wrong_settings_are_named_at_once(numbers: NamedRecipe, text: Path, out: Path) -> None:
+def test_all_wrong_settings_are_reported_at_once(numbers: NamedRecipe, text: Path, out: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         plan(numbers, text, out, "train.sead=1", "model.cell=grue")
     assert "train.sead" in caught.value.message
     assert "model.cell" in caught.value.message
 
 
-def test_a_step_is_done_when_its_result_is_there_and_belongs_to_the_same_settings(
+def test_a_step_is_done_if_its_output_exists_and_has_the_same_settings(
     numbers: NamedRecipe, text: Path, out: Path
 ) -> None:
     for name in ("preprocess", "train", "translate", "evaluate"):
@@ -81,7 +81,7 @@ def test_a_step_is_done_when_its_result_is_there_and_belongs_to_the_same_setting
         other.protect_other(other.train())
 
 
-def test_other_text_is_never_taken_for_the_same(numbers: NamedRecipe, text: Path, out: Path) -> None:
+def test_changed_text_is_always_detected(numbers: NamedRecipe, text: Path, out: Path) -> None:
     mine = plan(numbers, text, out)
     step = mine.preprocess()
     pretend(step)
@@ -96,7 +96,7 @@ def test_other_text_is_never_taken_for_the_same(numbers: NamedRecipe, text: Path
     assert "other settings or other text" in caught.value.message
 
 
-def test_a_run_that_was_begun_is_resumed(numbers: NamedRecipe, text: Path, out: Path) -> None:
+def test_an_unfinished_run_is_resumed(numbers: NamedRecipe, text: Path, out: Path) -> None:
     mine = plan(numbers, text, out)
     mine.begin(mine.train())
     assert "--resume" not in plan(numbers, text, out).train().arguments  # killed before it wrote anything
@@ -121,7 +121,7 @@ def test_a_replacement_that_was_killed_early_does_not_resume_the_old_run(
     assert "--resume" in plan(numbers, text, out, "train.seed=2").train().arguments
 
 
-def test_data_whose_end_was_not_noted_is_made_again(numbers: NamedRecipe, text: Path, out: Path) -> None:
+def test_data_not_recorded_as_done_is_made_again(numbers: NamedRecipe, text: Path, out: Path) -> None:
     mine = plan(numbers, text, out)
     mine.begin(mine.preprocess())
     pretend(mine.preprocess())

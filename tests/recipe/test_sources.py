@@ -104,11 +104,11 @@ class TestHubShapes:
 
 
 class TestLocalFiles:
-    def test_the_first_name_that_is_there_is_taken(self, numbers: NamedRecipe, text: Path) -> None:
+    def test_the_first_existing_name_is_used(self, numbers: NamedRecipe, text: Path) -> None:
         corpora = choose_corpora(numbers, text, smoke=False)
         assert corpora == Corpora((f"{text}/train",), (f"{text}/valid",), (f"{text}/test",))
 
-    def test_other_text_has_other_sizes(self, numbers: NamedRecipe, text: Path) -> None:
+    def test_changed_text_changes_the_sizes(self, numbers: NamedRecipe, text: Path) -> None:
         before = local_sizes(choose_corpora(numbers, text, smoke=False), numbers.recipe)
         with (text / "train.de").open("a") as file:
             file.write("noch eine\n")
@@ -116,7 +116,9 @@ class TestLocalFiles:
         assert len(before) == 6
         assert before != after
 
-    def test_a_set_that_is_missing_is_told_with_all_names(self, numbers: NamedRecipe, text: Path) -> None:
+    def test_a_missing_set_is_reported_with_all_candidate_names(
+        self, numbers: NamedRecipe, text: Path
+    ) -> None:
         (text / "test.de").unlink()
         (text / "test.en").unlink()
         with pytest.raises(CorpusError) as caught:
@@ -124,14 +126,14 @@ class TestLocalFiles:
         assert "has no test set for numbers" in caught.value.message
         assert "test.de + .en" in caught.value.hint
 
-    def test_a_side_that_is_missing_is_told(self, numbers: NamedRecipe, text: Path) -> None:
+    def test_a_missing_side_is_reported(self, numbers: NamedRecipe, text: Path) -> None:
         (text / "test.en").unlink()
         corpora = choose_corpora(numbers, text, smoke=False)
         with pytest.raises(CorpusError) as caught:
             count(numbers, corpora, "test")
         assert "test.en" in caught.value.message
 
-    def test_a_folder_that_is_not_there_is_told(self, numbers: NamedRecipe, tmp_path: Path) -> None:
+    def test_a_missing_folder_is_reported(self, numbers: NamedRecipe, tmp_path: Path) -> None:
         with pytest.raises(UsageError) as caught:
             choose_corpora(numbers, tmp_path / "nowhere", smoke=False)
         assert "nowhere is not a directory" in caught.value.message

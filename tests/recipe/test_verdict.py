@@ -1,4 +1,4 @@
-"""The verdict says what a score means, and never more than is known."""
+"""The verdict compares a score with the expected range, if they are comparable."""
 
 from pathlib import Path
 from typing import Any
@@ -34,14 +34,14 @@ def write(folder: Path, score: float, *, signature: str = FULL, sentences: int =
         (37.2, "BLEU 37.2, above the expected range 35.9–36.9", True),
     ],
 )
-def test_the_band_decides(tmp_path: Path, score: float, sentence: str, passed: bool) -> None:
+def test_the_expected_range_decides(tmp_path: Path, score: float, sentence: str, passed: bool) -> None:
     write(tmp_path, score)
     verdict = check_score(expected(band=BAND), tmp_path)
     assert (verdict.sentence, verdict.passed) == (sentence, passed)
     assert verdict.notes == (f"signature: {FULL}",)
 
 
-def test_without_a_band_there_is_no_verdict_but_the_published_scores(tmp_path: Path) -> None:
+def test_without_an_expected_range_only_published_scores_are_shown(tmp_path: Path) -> None:
     write(tmp_path, 20.0)
     anchor = {"score": 24.4, "system": "GNMT", "source": "https://x", "note": "± 0.13"}
     verdict = check_score(expected(anchor=[anchor]), tmp_path)
@@ -50,14 +50,14 @@ def test_without_a_band_there_is_no_verdict_but_the_published_scores(tmp_path: P
     assert "published: 24.4, GNMT (https://x; ± 0.13)" in verdict.notes
 
 
-def test_another_test_set_gets_no_verdict(tmp_path: Path) -> None:
+def test_another_test_set_is_not_comparable(tmp_path: Path) -> None:
     write(tmp_path, 10.0, sentences=60)
     verdict = check_score(expected(band=BAND), tmp_path)
     assert verdict.passed
     assert "not comparable, since this test set has 60 sentences and flickr has 1,000" in verdict.sentence
 
 
-def test_a_score_computed_otherwise_gets_no_verdict(tmp_path: Path) -> None:
+def test_a_score_with_another_signature_is_not_comparable(tmp_path: Path) -> None:
     write(tmp_path, 40.0, signature=FULL.replace("mixed", "lc"))
     verdict = check_score(expected(band=BAND), tmp_path)
     assert "not computed as expected" in verdict.sentence
@@ -66,7 +66,7 @@ def test_a_score_computed_otherwise_gets_no_verdict(tmp_path: Path) -> None:
     assert check_score(expected(band=BAND), tmp_path).sentence.startswith("BLEU 36.0, within")
 
 
-def test_a_run_without_evaluation_is_told(tmp_path: Path) -> None:
+def test_a_run_without_an_evaluation_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError) as caught:
         check_score(expected(), tmp_path)
     assert "has no BLEU score yet" in caught.value.message

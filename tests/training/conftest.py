@@ -83,19 +83,19 @@ def settings(*assignments: str) -> Resolved:
 def train(
     data: Path, out: Path, *assignments: str, machine: Machine = ON_CPU, **options: Any
 ) -> list[Report]:
-    """A whole new run."""
+    """Train a new run to the end."""
     with start(data, out, settings(*assignments), machine=machine, **options) as trainer:
         return list(trainer.run())
 
 
-def go_on(out: Path, *assignments: str, machine: Machine = ON_CPU, **options: Any) -> list[Report]:
-    """The rest of a run."""
+def resume_run(out: Path, *assignments: str, machine: Machine = ON_CPU, **options: Any) -> list[Report]:
+    """Resume a run and train it to the end."""
     with resume(out, resolve(None, list(assignments)), machine=machine, **options) as trainer:
         return list(trainer.run())
 
 
 def result(out: Path) -> dict[str, bytes]:
-    """Everything that must be the same, byte for byte, of two runs that are the same."""
+    """Everything that must be byte-identical in two equal runs."""
     current = json.loads((out / "state" / "current.json").read_text())
     current["progress"].pop("seconds")
     files = {name: (out / name).read_bytes() for name in current["files"]}
@@ -131,7 +131,7 @@ for line in sys.stdin:
 
 
 class Nursery:
-    """A process whose children run `nmt`: real processes to kill, without the seconds that imports take."""
+    """A process whose children run `nmt`: real processes to kill, without the cost of imports."""
 
     def __init__(self) -> None:
         environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1"}

@@ -1,4 +1,4 @@
-"""`nmt train` as a user meets it: bad input, signals, locks."""
+"""`nmt train` as users see it: bad input, signals, locks."""
 
 import os
 import re
@@ -71,7 +71,7 @@ def test_bad_input_is_one_line_and_a_hint(
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is CUDA")
-def test_precision_that_the_device_lacks(nmt: Run, data: Path, tmp_path: Path) -> None:
+def test_an_unsupported_precision_is_rejected(nmt: Run, data: Path, tmp_path: Path) -> None:
     outcome = nmt(
         "train", data, "--out", tmp_path / "run", "--set", "train.precision=fp16", "--device", "cpu"
     )
@@ -79,7 +79,7 @@ def test_precision_that_the_device_lacks(nmt: Run, data: Path, tmp_path: Path) -
     assert "train.precision = fp16 is not supported by this CPU" in outcome.stderr
 
 
-def test_a_time_limit_that_is_none(nmt: Run, data: Path, tmp_path: Path) -> None:
+def test_an_invalid_time_limit_is_rejected(nmt: Run, data: Path, tmp_path: Path) -> None:
     outcome = nmt("train", data, "--out", tmp_path / "run", "--time-limit", "soon")
     assert outcome.code == 2
     assert "45m, 1h30m or 90s" in re.sub(r"[│\s]+", " ", outcome.stderr)
@@ -94,7 +94,7 @@ def test_a_time_limit_that_is_none(nmt: Run, data: Path, tmp_path: Path) -> None
     assert [duration(seconds) for seconds in (5, 200, 3900)] == ["5 s", "3 min", "1 h 05 min"]
 
 
-def test_a_run_in_use_is_refused_also_for_overwriting(nmt: Run, data: Path, tmp_path: Path) -> None:
+def test_a_run_in_use_can_be_neither_resumed_nor_overwritten(nmt: Run, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with start(data, out, settings("train.max_updates=1"), machine=ON_CPU) as trainer:
         for arguments in (["--resume", out], [data, "--out", out, "--overwrite"]):
@@ -110,7 +110,7 @@ def test_a_run_in_use_is_refused_also_for_overwriting(nmt: Run, data: Path, tmp_
         Lock(out)
 
 
-def test_nothing_but_a_run_is_replaced_by_one(nmt: Run, data: Path, finished: Path, tmp_path: Path) -> None:
+def test_overwrite_replaces_only_runs(nmt: Run, data: Path, finished: Path, tmp_path: Path) -> None:
     copy, foreign = tmp_path / "data", tmp_path / "foreign"
     shutil.copytree(data, copy)
     foreign.mkdir()
@@ -132,7 +132,7 @@ def test_an_average_does_not_replace_a_run_in_use(nmt: Run, finished: Path, tmp_
     assert (outcome.code, "is in use by another process" in outcome.stderr) == (2, True)
 
 
-def test_without_an_update_nobody_is_told_to_translate(nmt: Run, data: Path, tmp_path: Path) -> None:
+def test_a_run_without_updates_does_not_suggest_translating(nmt: Run, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     outcome = nmt("train", data, "--out", out, "--threads", 1, "--time-limit", "0s", *options())
     assert outcome.code == 0
@@ -140,7 +140,7 @@ def test_without_an_update_nobody_is_told_to_translate(nmt: Run, data: Path, tmp
     assert last == f"there is no model yet; go on with: nmt train --resume {out}"
 
 
-def test_a_resumed_run_takes_a_file_of_settings(nmt: Run, finished: Path, tmp_path: Path) -> None:
+def test_a_resumed_run_accepts_a_settings_file(nmt: Run, finished: Path, tmp_path: Path) -> None:
     copy, file = tmp_path / "copy", tmp_path / "more.toml"
     shutil.copytree(finished, copy)
     file.write_text("[train]\nmax_updates = 2\n")
@@ -149,7 +149,9 @@ def test_a_resumed_run_takes_a_file_of_settings(nmt: Run, finished: Path, tmp_pa
     assert "changed: train.max_updates = 1 → 2" in outcome.stderr
 
 
-def test_a_warm_start_with_another_vocabulary_is_refused(nmt: Run, finished: Path, tmp_path: Path) -> None:
+def test_initializing_from_a_run_with_another_vocabulary_is_rejected(
+    nmt: Run, finished: Path, tmp_path: Path
+) -> None:
     other = make_data(tmp_path / "other", seed=5, size=310)
     for option in (["--out", tmp_path / "run"], ["--dry-run"]):
         outcome = nmt("train", other, *option, "--init", finished)
@@ -202,7 +204,7 @@ def test_the_log_in_a_pipe_has_one_line_for_each_validation(nmt: Run, data: Path
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_saves_and_ends_and_resume_goes_on(
+def test_a_signal_saves_and_stops_and_resume_continues(
     data: Path, tmp_path: Path, nursery: Nursery, number: signal.Signals, code: int
 ) -> None:
     out, whole = tmp_path / "run", tmp_path / "whole"
@@ -218,7 +220,7 @@ def test_a_signal_saves_and_ends_and_resume_goes_on(
     assert_same(out, whole)
 
 
-def test_a_second_ctrl_c_ends_at_once_but_not_one_that_torchrun_repeats(
+def test_a_second_ctrl_c_stops_immediately_unless_torchrun_repeated_the_first(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     display = TrainingDisplay(Verbosity.QUIET, metric="bleu", time_limit=None)
@@ -244,7 +246,7 @@ def test_a_second_ctrl_c_ends_at_once_but_not_one_that_torchrun_repeats(
     Checkpoints(tmp_path / "other").load()
 
 
-def test_an_unreadable_run_is_refused(nmt: Run, finished: Path, tmp_path: Path) -> None:
+def test_an_unreadable_run_is_rejected(nmt: Run, finished: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(finished, copy)
     (copy / "config.json").write_text("{}")

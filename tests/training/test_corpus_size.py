@@ -10,7 +10,7 @@ from nmt_cli.training.settings import with_data_settings
 
 
 @pytest.mark.parametrize(("pairs", "row"), [(1, 0), (10_000, 0), (10_001, 1), (999_999, 2), (10**9, 3)])
-def test_the_size_decides_the_row(pairs: int, row: int) -> None:
+def test_the_corpus_size_selects_the_row(pairs: int, row: int) -> None:
     assert corpus_defaults(pairs) == CORPUS_SIZES[row][1]
 
 
@@ -35,7 +35,7 @@ def test_more_data_means_larger_batches_fewer_epochs_and_less_dropout() -> None:
     assert dropout == sorted(dropout, reverse=True)
 
 
-def test_they_are_defaults_and_no_more(data: Path) -> None:
+def test_defaults_by_corpus_size_never_override_explicit_settings(data: Path) -> None:
     opened = DataDirectory.open(data)
     name, value = next(iter(corpus_defaults(len(opened.train)).items()))
     scaled = with_data_settings(resolve(), opened)

@@ -1,4 +1,4 @@
-"""Whatever kills a run, a valid checkpoint is there, and the run that goes on equals one that was never killed."""
+"""However a run dies, a valid checkpoint exists, and the resumed run equals an uninterrupted one."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ from nmt_cli.run.checkpoint import Checkpoints
 from nmt_cli.run.logs import MetricsLog
 from nmt_cli.training import EndReport, StartReport
 
-from .conftest import SMALL, Nursery, assert_same, go_on, train
+from .conftest import SMALL, Nursery, assert_same, resume_run, train
 
 SHORT = ("train.max_updates=4", "train.validate_every=2", "train.save_every=1", "train.average_best=2")
 ROUNDS = int(os.environ.get("NMT_SOAK_ROUNDS", "3"))
@@ -62,7 +62,9 @@ def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_death_between_any_write_fsync_and_rename(data: Path, tmp_path: Path, whole: Path) -> None:
+def test_a_crash_between_any_write_fsync_and_rename_is_harmless(
+    data: Path, tmp_path: Path, whole: Path
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         mortal = Mortal(patch)
         train(data, tmp_path / "alive", *SHORT)
@@ -80,12 +82,12 @@ def test_death_between_any_write_fsync_and_rename(data: Path, tmp_path: Path, wh
             continue
         Checkpoints(out).load()
         RunDirectory.open(out, hashes=True)
-        go_on(out)
+        resume_run(out)
         assert_same(out, whole)
         assert not [path for path in out.rglob("*") if ".partial-" in path.name]
 
 
-def test_death_while_the_directory_is_made_leaves_no_directory(data: Path, tmp_path: Path) -> None:
+def test_a_crash_while_the_directory_is_created_leaves_no_directory(data: Path, tmp_path: Path) -> None:
     for moment in (0, 3, 6):
         with pytest.MonkeyPatch.context() as patch, pytest.raises(Death):
             Mortal(patch, moment)
@@ -93,7 +95,7 @@ def test_death_while_the_directory_is_made_leaves_no_directory(data: Path, tmp_p
         assert not (tmp_path / "run").exists()
 
 
-def test_sigkill_at_random_moments(data: Path, tmp_path: Path, nursery: Nursery) -> None:
+def test_a_run_survives_sigkill_at_random_moments(data: Path, tmp_path: Path, nursery: Nursery) -> None:
     chosen = ["train.max_updates=40", "train.validate_every=20", "train.save_every=5"]
     chosen.append("train.subword_sampling=0.1")  # must draw the same in every process
     options = [part for setting in (*SMALL, *chosen) for part in ("--set", setting)]
@@ -104,10 +106,10 @@ def test_sigkill_at_random_moments(data: Path, tmp_path: Path, nursery: Nursery)
     chance = random.Random()
     kills = 0
     while kills < ROUNDS:
-        go_on = out.exists()
+        resume_run = out.exists()
         child = (
             nursery.begin("train", "--resume", out, "--quiet")
-            if go_on
+            if resume_run
             else nursery.begin("train", data, "--out", out, *options)
         )
         time.sleep(chance.uniform(0.0, 1.2))
@@ -144,13 +146,13 @@ def test_a_full_disk_keeps_the_last_checkpoint_and_says_so(
     monkeypatch.undo()
     assert "No space left on device; the checkpoint of update 2 is intact" in caught.value.message
     assert f"nmt train --resume {out}" in caught.value.hint
-    reports = go_on(out)
+    reports = resume_run(out)
     assert isinstance(reports[0], StartReport)
     assert reports[0].update == 2
     assert_same(out, whole)
 
 
-def test_a_full_disk_says_what_is_intact_whatever_is_written(
+def test_a_full_disk_is_reported_with_the_intact_checkpoint_whatever_was_being_written(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def append(log: MetricsLog, record: object) -> None:
@@ -161,23 +163,23 @@ def test_a_full_disk_says_what_is_intact_whatever_is_written(
         train(data, tmp_path / "run", *SHORT)
 
 
-def test_a_damaged_checkpoint_is_refused(data: Path, tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_is_rejected(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     train(data, out, "train.max_updates=1")
     file = out / "state" / "update-00000001.safetensors"
     content = file.read_bytes()
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(StoreError, match="was changed after it was written"):
-        go_on(out)
+        resume_run(out)
     file.write_bytes(content[:50])
     with pytest.raises(StoreError, match="is truncated"):
-        go_on(out)
+        resume_run(out)
     (out / "state" / "current.json").write_text("{")
     with pytest.raises(StoreError, match=r"current\.json is damaged"):
-        go_on(out)
+        resume_run(out)
 
 
-def test_a_damaged_model_is_refused(data: Path, tmp_path: Path) -> None:
+def test_a_damaged_model_is_rejected(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     train(data, out, "train.max_updates=1")
     model = out / "model.safetensors"
@@ -193,7 +195,7 @@ def test_a_damaged_model_is_refused(data: Path, tmp_path: Path) -> None:
         RunDirectory.open(out)
 
 
-def test_ending_reports_say_why(data: Path, tmp_path: Path) -> None:
+def test_the_end_report_says_why_training_stopped(data: Path, tmp_path: Path) -> None:
     end = train(data, tmp_path / "run", *SHORT)[-1]
     assert isinstance(end, EndReport)
     assert (end.reason, end.update, end.interrupted) == ("train.max_updates = 4", 4, False)

@@ -1,4 +1,4 @@
-"""Two processes with half of each batch do what one process with the whole does."""
+"""Two processes with half of each batch equal one process with the whole batch."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from nmt_cli.training.distributed import Group, is_connection_error
 
-from .conftest import SMALL, go_on, train
+from .conftest import SMALL, resume_run, train
 
 EXACT = (
     "model.dropout=0",
@@ -40,14 +40,14 @@ def torchrun(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(*arguments), capture_output=True, text=True, env=ENVIRONMENT, check=False)
 
 
-def test_two_processes_equal_one_and_one_can_go_on_from_two(data: Path, tmp_path: Path) -> None:
+def test_two_processes_equal_one_and_one_can_resume_from_two(data: Path, tmp_path: Path) -> None:
     train(data, tmp_path / "one", *EXACT)
     options = [part for setting in (*SMALL, *EXACT) for part in ("--set", setting)]
     done = torchrun(data, "--out", tmp_path / "two", *options)
     assert done.returncode == 0, done.stderr
     assert "2 processes" in done.stderr
-    go_on(tmp_path / "one", "train.max_updates=10")
-    go_on(tmp_path / "two", "train.max_updates=10")
+    resume_run(tmp_path / "one", "train.max_updates=10")
+    resume_run(tmp_path / "two", "train.max_updates=10")
     name = "state/update-00000010.safetensors"
     one, two = load_file(tmp_path / "one" / name), load_file(tmp_path / "two" / name)
     assert one.keys() == two.keys()
@@ -58,7 +58,7 @@ def test_two_processes_equal_one_and_one_can_go_on_from_two(data: Path, tmp_path
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
-def test_a_process_that_fails_ends_all_with_its_message(data: Path, tmp_path: Path) -> None:
+def test_a_failing_process_stops_all_with_its_message(data: Path, tmp_path: Path) -> None:
     options = [part for setting in SMALL for part in ("--set", setting)]
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "something").touch()
@@ -68,7 +68,7 @@ def test_a_process_that_fails_ends_all_with_its_message(data: Path, tmp_path: Pa
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the other process in /proc")
-def test_a_process_that_is_killed_ends_all_and_the_run_can_go_on(data: Path, tmp_path: Path) -> None:
+def test_a_killed_process_stops_all_and_the_run_can_be_resumed(data: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     options = [part for setting in (*SMALL, "train.save_every=1") for part in ("--set", setting)]
     torchrun = subprocess.Popen(
@@ -85,10 +85,10 @@ def test_a_process_that_is_killed_ends_all_and_the_run_can_go_on(data: Path, tmp
     os.kill(process_of(torchrun.pid, rank=1), signal.SIGKILL)
     _, messages = torchrun.communicate(timeout=120)
     assert torchrun.returncode != 0
-    assert "error: process 0 lost the others: one of them ended" in messages
+    assert "error: process 0 lost the connection: another process has ended" in messages
     assert "--resume" in messages
     reached = json.loads((run / "state" / "current.json").read_text())["progress"]["update"]
-    go_on(run, f"train.max_updates={reached + 1}")
+    resume_run(run, f"train.max_updates={reached + 1}")
 
 
 def process_of(parent: int, *, rank: int) -> int:
@@ -107,12 +107,12 @@ def validation_losses(run: Path) -> list[float]:
     ]
 
 
-def test_alone_nothing_is_shared() -> None:
+def test_a_single_process_needs_no_communication() -> None:
     group = Group.join({})
     assert (group.world, group.is_main, group.max(3), group.gather("x")) == (1, True, 3, ["x"])
     assert Group.join({"RANK": "0", "WORLD_SIZE": "1"}).world == 1
 
 
-def test_a_broken_connection_is_recognised() -> None:
+def test_a_broken_connection_is_recognized() -> None:
     assert is_connection_error(RuntimeError("[../gloo/transport/tcp/pair.cc:544] Connection closed by peer"))
     assert not is_connection_error(RuntimeError("size mismatch"))

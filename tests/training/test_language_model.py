@@ -1,4 +1,4 @@
-"""Training on one-sided text, from lines to a model that continues them."""
+"""Training a language model on monolingual text, from lines to a model that continues them."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from nmt_cli.training import Report, UpdateReport, ValidationReport, WarningRepo
 from nmt_cli.training.dry_run import estimate_run
 from nmt_cli.translator import Translator
 
-from .conftest import ON_CPU, Run, assert_same, go_on, make_data
+from .conftest import ON_CPU, Run, assert_same, make_data, resume_run
 
 SMALL = (
     "model.embedding_size=32",
@@ -94,7 +94,7 @@ def learned(text: tuple[Path, float], tmp_path_factory: pytest.TempPathFactory) 
     return out
 
 
-def test_one_sided_text_trains_a_language_model_to_its_true_perplexity(
+def test_a_language_model_reaches_the_true_perplexity_of_its_text(
     text: tuple[Path, float], learned: Path
 ) -> None:
     run = RunDirectory.open(learned, hashes=True)
@@ -111,9 +111,9 @@ def test_one_sided_text_trains_a_language_model_to_its_true_perplexity(
     assert not any("bleu" in record or "chrf" in record for record in validations)
 
 
-def test_the_run_speaks_of_perplexity_alone(learned: Path) -> None:
+def test_the_run_reports_perplexity_only(learned: Path) -> None:
     card = (learned / "README.md").read_text()
-    assert card.startswith("# Language model of yy\n")
+    assert card.startswith("# Language model for yy\n")
     assert "nmt generate DIRECTORY TEXT" in card
     assert "| perplexity |" in card
     curves = (learned / "curves.svg").read_text()
@@ -123,7 +123,7 @@ def test_the_run_speaks_of_perplexity_alone(learned: Path) -> None:
         assert "chrF" not in page
 
 
-def test_what_it_says_is_in_the_language_and_begins_as_asked(learned: Path) -> None:
+def test_generated_text_is_in_the_language_and_continues_the_prompt(learned: Path) -> None:
     model = Translator.load(learned, device="cpu", language_model=True, search={"n_best": 10})
     found = [text.text for one in model.generate(["ba mi", "da", ""]) for text in one.n_best or ()]
     assert len(found) == 30
@@ -147,7 +147,9 @@ def test_the_score_of_a_text_is_its_true_probability(learned: Path, text: tuple[
     assert wrong.log_probability < right.log_probability - 3
 
 
-def test_a_run_that_was_stopped_equals_one_that_was_not(text: tuple[Path, float], tmp_path: Path) -> None:
+def test_a_stopped_and_resumed_run_equals_an_uninterrupted_one(
+    text: tuple[Path, float], tmp_path: Path
+) -> None:
     some = ("train.max_updates=9", "train.validate_every=4", "model.dropout=0.3", "train.save_every=2")
     train(text[0], tmp_path / "whole", *some)
     with start(text[0], tmp_path / "run", settings(text[0], *some), machine=ON_CPU) as trainer:
@@ -159,24 +161,24 @@ def test_a_run_that_was_stopped_equals_one_that_was_not(text: tuple[Path, float]
     assert_same(tmp_path / "whole", tmp_path / "run")
 
 
-def test_the_target_side_of_parallel_text_trains_one_as_well(tmp_path: Path) -> None:
+def test_a_language_model_can_train_on_the_target_side_of_parallel_text(tmp_path: Path) -> None:
     data = make_data(tmp_path)
     some = ("model.preset=mikolov2010", "train.max_updates=4", "train.subword_sampling=0.1")
     reports = train(data, tmp_path / "run", *some)
     (validation,) = (each for each in reports if isinstance(each, ValidationReport))
     assert validation.bleu is validation.chrf is None
     assert validation.samples == ()
-    go_on(tmp_path / "run", "train.max_updates=6")
+    resume_run(tmp_path / "run", "train.max_updates=6")
 
 
-def test_a_model_that_needs_a_source_is_refused(text: tuple[Path, float], tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"needs a source, and the text in .* has one side") as caught:
+def test_a_model_that_needs_a_source_is_rejected(text: tuple[Path, float], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"needs a source, but the text in .* is monolingual") as caught:
         train(text[0], tmp_path / "run", "model.preset=luong2015")
     assert "--preset mikolov2010 or zaremba2014" in caught.value.hint
     assert not (tmp_path / "run").exists()
 
 
-def test_a_language_model_with_an_encoder_is_told_so(text: tuple[Path, float], tmp_path: Path) -> None:
+def test_a_language_model_with_an_encoder_is_rejected(text: tuple[Path, float], tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"model\.encoder_layers = 1 needs a source") as caught:
         train(text[0], tmp_path / "run", "model.encoder_layers=1", "model.initial_state=copy")
     assert "leave out model.encoder_layers" in caught.value.hint
@@ -199,7 +201,7 @@ def test_the_command_shows_perplexity_and_says_what_to_do_next(
     assert "continue text with: nmt generate" in outcome.stderr.replace("\n", " ")
 
 
-def test_a_new_run_can_begin_with_another_and_a_resumed_one_keeps_its_preset(
+def test_a_language_model_can_be_initialized_resumed_and_averaged(
     nmt: Run, text: tuple[Path, float], tmp_path: Path
 ) -> None:
     sizes = ("model.embedding_size=8", "model.hidden_size=8", "train.max_updates=2")
@@ -215,4 +217,4 @@ def test_a_new_run_can_begin_with_another_and_a_resumed_one_keeps_its_preset(
     assert RunDirectory.open(second).config.model == RunDirectory.open(first).config.model
     mean = nmt("average", first, second, "--out", tmp_path / "mean")
     assert "nmt generate" in mean.stderr.replace("\n", " ")
-    assert (tmp_path / "mean" / "README.md").read_text().startswith("# Language model of yy\n")
+    assert (tmp_path / "mean" / "README.md").read_text().startswith("# Language model for yy\n")

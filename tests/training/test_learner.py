@@ -74,7 +74,7 @@ def test_an_update_is_a_function_of_seed_and_number(data: Path) -> None:
 
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])
 @pytest.mark.parametrize("value", [torch.nan, torch.inf])
-def test_a_gradient_that_is_not_finite_changes_nothing_and_is_counted(optimizer: str, value: float) -> None:
+def test_a_non_finite_gradient_changes_nothing_and_is_counted(optimizer: str, value: float) -> None:
     config = TrainConfig.model_validate(
         {"optimizer": optimizer, "momentum": 0.5 if optimizer == "sgd" else 0.0}
     )
@@ -97,18 +97,20 @@ def test_a_gradient_that_is_not_finite_changes_nothing_and_is_counted(optimizer:
     assert (int(optimization.skipped), int(optimization.skipped_in_a_row)) == (3, 2)
 
 
-def test_many_such_gradients_in_a_row_end_training(
+def test_many_consecutive_non_finite_gradients_stop_training(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trainer_module, "SKIPPED_LIMIT", 3)
     original = Optimization.scaled
     monkeypatch.setattr(Optimization, "scaled", lambda self, loss: original(self, loss) * torch.nan)
-    with pytest.raises(TrainingError, match="3 updates in a row had gradients that are not finite") as caught:
+    with pytest.raises(
+        TrainingError, match="the gradients of 3 consecutive updates were not finite"
+    ) as caught:
         train(data, tmp_path / "run", "train.max_updates=9")
     assert "smaller train.learning_rate" in caught.value.hint
 
 
-def test_a_figure_that_is_no_number_is_null_in_the_metrics(
+def test_a_non_finite_value_is_null_in_the_metrics(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forward = Seq2Seq.forward
@@ -124,7 +126,7 @@ def test_a_figure_that_is_no_number_is_null_in_the_metrics(
     assert (tmp_path / "run" / "curves.svg").exists()
 
 
-def test_a_model_that_gives_no_numbers_ends_training(
+def test_a_non_finite_validation_loss_stops_training(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loss = Seq2Seq.loss
@@ -138,7 +140,7 @@ def test_a_model_that_gives_no_numbers_ends_training(
         train(data, tmp_path / "run", "train.max_updates=2")
 
 
-def test_running_out_of_memory_in_a_validation_names_a_batch_size(
+def test_running_out_of_memory_in_validation_suggests_a_batch_size(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> None:
@@ -182,7 +184,7 @@ def test_the_loss_scale_halves_on_overflow_and_leaves_steps_as_they_are(
     torch.testing.assert_close(plain.weight, scaled.weight)
 
 
-def test_bf16_trains_where_it_is_asked_for(data: Path) -> None:
+def test_bf16_trains_where_supported(data: Path) -> None:
     learner, batches = learner_of(data, "model.cell=gru")
     with torch.backends.mkldnn.flags(enabled=False):  # a CPU without units for it
         learner.precision = Precision("bf16", "cpu")
@@ -201,13 +203,13 @@ def test_the_moving_average_is_the_inference_model(data: Path) -> None:
         torch.testing.assert_close(learner.weights()[name], expected)
 
 
-def test_the_mean_of_models() -> None:
+def test_mean_weights_is_the_mean() -> None:
     mean = mean_weights([{"a": torch.tensor([1.0, 3.0])}, {"a": torch.tensor([2.0, 5.0])}])
     assert mean["a"].tolist() == [1.5, 4.0]
     assert mean["a"].dtype == torch.float32
 
 
-def test_running_out_of_memory_says_what_to_try(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_out_of_memory_suggests_what_to_try(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     learner, batches = learner_of(data, "train.batch_tokens=96")
 
     def full(rate: float) -> None:
@@ -219,7 +221,7 @@ def test_running_out_of_memory_says_what_to_try(data: Path, monkeypatch: pytest.
     assert "--set train.batch_tokens=48 --set train.accumulate=2" in caught.value.hint
 
 
-def test_a_device_that_is_not_there_says_what_is() -> None:
+def test_a_missing_device_lists_those_that_exist() -> None:
     assert choose_device("cpu") == CPU
     if not torch.cuda.is_available():
         assert choose_device("auto").type in ("cpu", "mps")
@@ -229,7 +231,7 @@ def test_a_device_that_is_not_there_says_what_is() -> None:
             assert "there is: cpu" in caught.value.hint
 
 
-def test_a_precision_that_the_device_lacks_is_refused() -> None:
+def test_an_unsupported_precision_suggests_supported_ones() -> None:
     assert choose_precision(TrainConfig(precision="fp32"), CPU).name == "fp32"
     with pytest.raises(UsageError, match=r"train\.precision = fp16 is not supported by this CPU") as caught:
         choose_precision(TrainConfig(precision="fp16"), CPU)

@@ -54,7 +54,7 @@ def translator(path: Path) -> Translator:
     return Translator(run.load_model(), run.vocabularies, run.config.search, normalization=run.normalization)
 
 
-def test_a_tiny_model_learns_and_still_knows_it_after_loading(learned: Path, tmp_path: Path) -> None:
+def test_a_tiny_model_learns_and_still_translates_after_reloading(learned: Path, tmp_path: Path) -> None:
     write_pairs(tmp_path, "new", 30, seed=77)
     source, target = ((tmp_path / f"new.{side}").read_text().splitlines() for side in ("xx", "yy"))
     translations = translator(learned).translate(source, details=Details(attention=True))
@@ -84,7 +84,7 @@ def best_record(run: Path) -> dict[str, float]:
     return best
 
 
-def test_blank_lines_stay_where_they_are(learned: Path) -> None:
+def test_blank_lines_stay_blank_and_in_place(learned: Path) -> None:
     texts = ["", "ba be", "  ", "bi", ""]
     assert [translation.text for translation in translator(learned).translate(texts)] == [
         "",
@@ -130,7 +130,7 @@ def test_the_model_card_names_the_scores_of_the_model(learned: Path) -> None:
     assert "`model.hidden_size = 64`" in card
 
 
-def test_curves_of_nothing_and_of_one_point() -> None:
+def test_curves_can_be_drawn_from_no_points_and_from_one() -> None:
     ElementTree.fromstring(draw_curves([]))
     ElementTree.fromstring(draw_curves([{"kind": "step", "update": 1, "perplexity": 10.0}]))
     assert ticks(0, 1000) == [0, 200, 400, 600, 800, 1000]
@@ -150,7 +150,7 @@ def test_average_writes_the_mean_of_the_kept_checkpoints(nmt: Run, learned: Path
     assert (outcome.code, "has no state to resume from" in outcome.stderr) == (1, True)
 
 
-def test_fine_tuning_begins_with_the_weights_of_another_run(
+def test_fine_tuning_starts_from_the_weights_of_another_run(
     nmt: Run, learned: Path, corpus: Path, tmp_path: Path
 ) -> None:
     outcome = nmt(

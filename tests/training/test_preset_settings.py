@@ -1,4 +1,4 @@
-"""What a preset sets outside of the model: a default of its system, which any choice of the user's beats."""
+"""Settings of a preset outside of the section `model`, which any explicit setting overrides."""
 
 from pathlib import Path
 
@@ -9,21 +9,21 @@ TRANSFORMER = "model.preset=vaswani2017"
 RATE = "train.learning_rate"
 
 
-def test_the_transformer_has_a_learning_rate_of_its_own() -> None:
+def test_the_transformer_preset_sets_its_learning_rate() -> None:
     default = resolve().config.train.learning_rate
     resolved = resolve(None, [TRANSFORMER])
     assert resolved.config.train.learning_rate == TRANSLATION_PRESETS["vaswani2017"].others[RATE] < default
     assert resolved.provenance[RATE] == "preset vaswani2017"
 
 
-def test_a_learning_rate_of_the_user_wins_over_that_of_the_preset(tmp_path: Path) -> None:
+def test_an_explicit_learning_rate_overrides_the_preset(tmp_path: Path) -> None:
     file = tmp_path / "a.toml"
     file.write_text("[train]\nlearning_rate = 3e-4\n", "utf-8")
     assert resolve(None, [TRANSFORMER, f"{RATE}=4e-4"]).config.train.learning_rate == 4e-4
     assert resolve(file, [TRANSFORMER]).config.train.learning_rate == 3e-4
 
 
-def test_a_model_to_begin_with_brings_the_learning_rate_of_its_preset() -> None:
+def test_init_inherits_the_learning_rate_of_the_preset() -> None:
     other = resolve(None, [TRANSFORMER])
     begun = with_model_settings(resolve(), other)
     assert begun.config.model == other.config.model
@@ -32,14 +32,14 @@ def test_a_model_to_begin_with_brings_the_learning_rate_of_its_preset() -> None:
     assert with_model_settings(resolve(None, [f"{RATE}=1e-4"]), other).config.train.learning_rate == 1e-4
 
 
-def test_a_model_to_begin_with_brings_no_other_settings_of_training() -> None:
+def test_init_inherits_no_other_training_settings() -> None:
     other = resolve(None, ["model.hidden_size=64", f"{RATE}=1e-4"])
     begun = with_model_settings(resolve(), other)
     assert begun.config.model.hidden_size == 64
     assert begun.config.train == resolve().config.train
 
 
-def test_naming_the_preset_again_does_not_undo_what_a_resumed_run_has_changed_of_it() -> None:
+def test_naming_the_preset_again_on_resume_keeps_settings_that_override_it() -> None:
     before = resolve(None, [TRANSFORMER, f"{RATE}=1e-4", "model.encoder_layers=1"])
     changes = changed_settings(before, resolve(None, [TRANSFORMER, "train.max_epochs=20"]))
     assert changes.listed == ("train.max_epochs = 10 → 20",)

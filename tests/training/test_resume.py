@@ -21,7 +21,7 @@ from nmt_cli.training import (
 )
 from nmt_cli.training.validation import Validation, Validator
 
-from .conftest import ON_CPU, assert_same, go_on, settings, train
+from .conftest import ON_CPU, assert_same, resume_run, settings, train
 
 # Everything with state is switched on: dropout, sampling, accumulation, moving average, plateau.
 WHOLE = (
@@ -68,7 +68,7 @@ def test_an_abandoned_run_resumes_from_its_last_checkpoint(
     out = tmp_path / "run"
     with start(data, out, settings(*WHOLE), machine=ON_CPU) as trainer:
         list(islice(trainer.run(), reports))
-    again = go_on(out)
+    again = resume_run(out)
     assert isinstance(again[0], StartReport)
     assert again[0].update in (0, 4, 5, 8, 10, 12, 15, 16)
     assert_same(out, whole)
@@ -126,14 +126,14 @@ def test_a_time_limit_leaves_time_for_the_last_validations_and_resume_ignores_it
 
 
 def assert_same_after(out: Path, whole: Path) -> None:
-    go_on(out)
+    resume_run(out)
     assert_same(out, whole)
 
 
 def test_a_longer_limit_continues_a_finished_run(data: Path, tmp_path: Path, whole: Path) -> None:
     out = tmp_path / "run"
     train(data, out, *WHOLE[1:], "train.max_updates=9")
-    reports = go_on(out, "train.max_updates=17")
+    reports = resume_run(out, "train.max_updates=17")
     assert isinstance(reports[0], StartReport)
     assert reports[0].changes == ("train.max_updates = 9 → 17",)
     config = json.loads((out / "config.json").read_text())
@@ -153,7 +153,7 @@ def test_a_setting_that_would_make_it_a_different_run_is_rejected(
     whole: Path, assignment: str, shown: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
-        go_on(whole, assignment)
+        resume_run(whole, assignment)
     assert caught.value.message == f"a resumed run cannot change {shown}"
     assert "--init" in caught.value.hint
 
@@ -161,7 +161,7 @@ def test_a_setting_that_would_make_it_a_different_run_is_rejected(
 def test_a_changed_batch_size_restarts_the_epoch(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     train(data, out, "train.max_updates=3")
-    reports = go_on(out, "train.batch_tokens=48", "train.max_updates=5")
+    reports = resume_run(out, "train.batch_tokens=48", "train.max_updates=5")
     assert isinstance(reports[0], StartReport)
     assert set(reports[0].changes) == {"train.batch_tokens = 96 → 48", "train.max_updates = 3 → 5"}
     assert isinstance(reports[-1], EndReport)
@@ -174,13 +174,13 @@ def test_other_data_is_rejected_and_moved_data_is_accepted(data: Path, tmp_path:
     train(moved, out, "train.max_updates=2")
     moved.rename(tmp_path / "away")
     with pytest.raises(StoreError, match=r"is no longer at .*moved") as caught:
-        go_on(out)
+        resume_run(out)
     assert f"nmt train DATA_DIR --resume {out}" in caught.value.hint
-    assert isinstance(go_on(out, "train.max_updates=3", data=tmp_path / "away")[-1], EndReport)
+    assert isinstance(resume_run(out, "train.max_updates=3", data=tmp_path / "away")[-1], EndReport)
     manifest = tmp_path / "away" / "manifest.json"
     manifest.write_text(manifest.read_text() + "\n")
     with pytest.raises(StoreError, match=r"is not the data that .* was trained on"):
-        go_on(out, data=tmp_path / "away")
+        resume_run(out, data=tmp_path / "away")
 
 
 def test_checkpoints_are_the_last_and_the_best(whole: Path) -> None:

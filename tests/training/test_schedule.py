@@ -30,22 +30,22 @@ def ranked(*scores: float) -> list[SelectionScore]:
 
 
 @pytest.mark.parametrize("schedule", ["constant", "inverse_sqrt", "cosine", "plateau", "step"])
-def test_warm_up_grows_linearly_to_the_learning_rate(schedule: str) -> None:
+def test_warm_up_is_linear(schedule: str) -> None:
     config = TrainConfig.model_validate({"schedule": schedule, "warmup_updates": 10, "learning_rate": 0.5})
     assert [rate(config, update) for update in (1, 5, 10)] == pytest.approx([0.05, 0.25, 0.5])
 
 
-def test_inverse_square_root_halves_in_four_times_the_updates() -> None:
+def test_inverse_square_root_halves_after_four_times_the_updates() -> None:
     assert inverse_sqrt(100, 100) == 1.0
     assert inverse_sqrt(400, 100) == pytest.approx(0.5)
     assert inverse_sqrt(4, 0) == pytest.approx(0.5)
 
 
-def test_cosine_goes_from_1_to_the_final_share() -> None:
+def test_cosine_decays_from_1_to_the_final_rate() -> None:
     assert [cosine(u, 100, 1100, 0.1) for u in (100, 600, 1100, 2000)] == pytest.approx([1.0, 0.55, 0.1, 0.1])
 
 
-def test_plateau_decays_after_each_wait_in_vain() -> None:
+def test_plateau_decays_after_every_patience_without_improvement() -> None:
     assert plateau_decays(ranked(1, 2, 3), 1) == 0
     assert plateau_decays(ranked(3, 3, 3), 2) == 1
     assert plateau_decays(ranked(3, 1, 2, 1, 2), 2) == 2
@@ -62,7 +62,7 @@ def test_plateau_decays_after_each_wait_in_vain() -> None:
     assert rates == pytest.approx([1e-3, 5e-4, 2.5e-4, 2e-4, 2e-4])
 
 
-def test_step_decay_is_that_of_luong() -> None:
+def test_step_decay_halves_every_epoch_after_the_first_ones() -> None:
     config = TrainConfig(schedule="step", warmup_updates=0, learning_rate=1.0, decay_after_epochs=5)
     assert [rate(config, 9, epoch=epoch) for epoch in (1, 5, 6, 7)] == [1.0, 1.0, 0.5, 0.25]
 
@@ -85,7 +85,7 @@ def test_patience_counts_validations_since_the_best() -> None:
     assert reason_to_stop(free, update=10**6, epochs=10**3, scores=ranked(*range(99, 0, -1))) is None
 
 
-def test_equal_scores_are_told_apart_by_the_loss() -> None:
+def test_equal_scores_are_ranked_by_loss() -> None:
     progress = RunState(update=1)
     assert progress.record((0.0, -5.0), keep=2)
     progress.update = 2

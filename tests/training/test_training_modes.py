@@ -1,4 +1,4 @@
-"""Hard attention, scheduled sampling and the loss on a subset go through the trainer; resume stays exact."""
+"""Training with hard attention, scheduled sampling and the loss on a subset; resume stays exact."""
 
 import math
 from pathlib import Path
@@ -26,7 +26,7 @@ EVERYTHING = (
     [("model.hard_attention=true",), ("model.preset=vaswani2017", "model.heads=4")],
     ids=["hard", "transformer"],
 )
-def test_a_run_that_was_stopped_equals_one_that_was_not(
+def test_a_stopped_and_resumed_run_equals_an_uninterrupted_one(
     data: Path, tmp_path: Path, model: tuple[str, ...], average: str
 ) -> None:
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
@@ -44,7 +44,7 @@ def test_a_run_that_was_stopped_equals_one_that_was_not(
     assert_same(stopped, whole)
 
 
-def test_the_baseline_of_hard_attention_learns_and_is_saved(data: Path, tmp_path: Path) -> None:
+def test_the_baseline_of_hard_attention_is_learned_and_saved(data: Path, tmp_path: Path) -> None:
     train(data, tmp_path / "run", "model.hard_attention=true", "train.max_updates=4", "train.ema_decay=0")
     run = RunDirectory.open(tmp_path / "run")
     baseline = run.load_model().baseline
@@ -58,7 +58,7 @@ def test_the_baseline_of_hard_attention_learns_and_is_saved(data: Path, tmp_path
 @pytest.mark.parametrize(
     "mode", [("train.scheduled_sampling=0.5", "train.sampling_schedule=constant"), ("train.loss_share=0.5",)]
 )
-def test_a_training_mode_changes_what_is_learned(data: Path, tmp_path: Path, mode: tuple[str, ...]) -> None:
+def test_a_training_mode_changes_the_weights(data: Path, tmp_path: Path, mode: tuple[str, ...]) -> None:
     short = ("train.max_updates=2", "train.ema_decay=0")
     train(data, tmp_path / "plain", *short)
     train(data, tmp_path / "mode", *short, *mode)
