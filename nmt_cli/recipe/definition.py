@@ -73,7 +73,7 @@ class Anchor(TomlTable):
 
 
 class Band(TomlTable):
-    """The range of scores that a run of this recipe is expected to reach, from our own runs."""
+    """The band of scores that a run of this recipe is expected to reach, from our own runs."""
 
     low: float
     high: float

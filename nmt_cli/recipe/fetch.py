@@ -78,9 +78,7 @@ def fetch(
                 for spec in downloaded.of(name):
                     if is_hub(spec):
                         report(FetchProgress(f"fetching {name}", 0))
-                        next(
-                            _pairs([spec], recipe)
-                        )  # the first pair arrives when the whole dataset is cached
+                        next(_pairs([spec], recipe))  # returns once the whole dataset is cached
     except CorpusError as error:
         if not corpora.remote:
             raise

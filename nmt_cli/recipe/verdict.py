@@ -14,7 +14,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Verdict:
-    """One sentence, further notes, and whether the score reaches the expected range."""
+    """One sentence, further notes, and whether the score reaches the expected band."""
 
     sentence: str
     notes: tuple[str, ...] = ()
@@ -39,10 +39,10 @@ def check_score(expected: Expected, run: Path) -> Verdict:
             notes,
         )
     if expected.band is None:
-        return Verdict(f"{shown} on {expected.test_set}; no expected range has been measured yet", notes)
+        return Verdict(f"{shown} on {expected.test_set}; no expected band has been measured yet", notes)
     low, high = expected.band.low, expected.band.high
-    place = "below" if value < low else "above" if value > high else "within"
-    return Verdict(f"{shown}, {place} the expected range {low:.1f}–{high:.1f}", notes, passed=value >= low)
+    place = "below" if value < low else "above" if value > high else "inside"
+    return Verdict(f"{shown}, {place} the expected band {low:.1f}–{high:.1f}", notes, passed=value >= low)
 
 
 def _evaluation(expected: Expected, run: Path) -> tuple[Record, Record]:

@@ -42,7 +42,7 @@ class TestChain:
         assert [words[:2] for words in commands(first.stderr)] == [
             ["nmt", name] for name in ("preprocess", "train", "translate", "evaluate")
         ]
-        assert "on numbers; no expected range has been measured yet" in first.stdout
+        assert "on numbers; no expected band has been measured yet" in first.stdout
         assert "signature: nrefs:1|" in first.stdout
         assert len((out / "test.hyp.en").read_bytes().split(b"\n")) == 5 + 1
         assert (out / "report.html").exists()
@@ -68,7 +68,7 @@ class TestChain:
         assert replaced.code == 0, replaced.stderr
         assert [words[1] for words in commands(replaced.stderr)] == ["train", "translate", "evaluate"]
 
-    def test_a_score_below_the_expected_range_is_a_failure(
+    def test_a_score_below_the_expected_band_is_a_failure(
         self,
         nmt: Run,
         text: Path,
@@ -80,7 +80,7 @@ class TestChain:
             file.write(band)
         found = nmt("recipe", "numbers", "--data", text, "--out", out, "--threads", 1)
         assert found.code == 1
-        assert "below the expected range 90.0–99.0" in found.stdout
+        assert "below the expected band 90.0–99.0" in found.stdout
         assert "not as good as it was" in found.error
         assert "curves.svg" in found.hint
 

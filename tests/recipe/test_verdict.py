@@ -1,4 +1,4 @@
-"""The verdict compares a score with the expected range, if they are comparable."""
+"""The verdict compares a score with the expected band, if they are comparable."""
 
 from pathlib import Path
 from typing import Any
@@ -28,25 +28,25 @@ def write(folder: Path, score: float, *, signature: str = FULL, sentences: int =
 @pytest.mark.parametrize(
     ("score", "sentence", "passed"),
     [
-        (36.4, "BLEU 36.4, within the expected range 35.9–36.9", True),
-        (35.86, "BLEU 35.9, within the expected range 35.9–36.9", True),
-        (35.84, "BLEU 35.8, below the expected range 35.9–36.9", False),
-        (37.2, "BLEU 37.2, above the expected range 35.9–36.9", True),
+        (36.4, "BLEU 36.4, inside the expected band 35.9–36.9", True),
+        (35.86, "BLEU 35.9, inside the expected band 35.9–36.9", True),
+        (35.84, "BLEU 35.8, below the expected band 35.9–36.9", False),
+        (37.2, "BLEU 37.2, above the expected band 35.9–36.9", True),
     ],
 )
-def test_the_expected_range_decides(tmp_path: Path, score: float, sentence: str, passed: bool) -> None:
+def test_the_expected_band_decides(tmp_path: Path, score: float, sentence: str, passed: bool) -> None:
     write(tmp_path, score)
     verdict = check_score(expected(band=BAND), tmp_path)
     assert (verdict.sentence, verdict.passed) == (sentence, passed)
     assert verdict.notes == (f"signature: {FULL}",)
 
 
-def test_without_an_expected_range_only_published_scores_are_shown(tmp_path: Path) -> None:
+def test_without_an_expected_band_only_published_scores_are_shown(tmp_path: Path) -> None:
     write(tmp_path, 20.0)
     anchor = {"score": 24.4, "system": "GNMT", "source": "https://x", "note": "± 0.13"}
     verdict = check_score(expected(anchor=[anchor]), tmp_path)
     assert verdict.passed
-    assert verdict.sentence == "BLEU 20.0 on flickr; no expected range has been measured yet"
+    assert verdict.sentence == "BLEU 20.0 on flickr; no expected band has been measured yet"
     assert "published: 24.4, GNMT (https://x; ± 0.13)" in verdict.notes
 
 
@@ -63,7 +63,7 @@ def test_a_score_with_another_signature_is_not_comparable(tmp_path: Path) -> Non
     assert "not computed as expected" in verdict.sentence
     write(tmp_path, 36.0)
     write(tmp_path, 50.0, signature=FULL.replace("13a", "none"))
-    assert check_score(expected(band=BAND), tmp_path).sentence.startswith("BLEU 36.0, within")
+    assert check_score(expected(band=BAND), tmp_path).sentence.startswith("BLEU 36.0, inside")
 
 
 def test_a_run_without_an_evaluation_is_an_error(tmp_path: Path) -> None:
