@@ -1,16 +1,16 @@
-"""Every error that a user can cause. The message says what is wrong, the hint says what to do.
+"""Every error a user can meet. The message says what is wrong, the hint says what to do.
 
     NmtError                 something failed                          exit code 1
     ├── CorpusError          the text cannot be read or does not align
     ├── VocabularyError      sentencepiece cannot build or load the vocabulary
-    ├── StoreError           a data or run directory is missing, damaged or of a newer version
+    ├── StoreError           a data directory is missing, incomplete or of another version
     ├── OutputError          a result cannot be written
-    ├── TrainingError        training cannot continue
-    └── UsageError           the request itself is invalid             exit code 2
-        └── ConfigError      one or more settings are invalid
+    ├── TrainingError        training cannot go on
+    └── UsageError           the request itself is impossible          exit code 2
+        └── ConfigError      one or more settings are wrong
 
-`assert` is for bugs; anything a user can cause is raised as one of these. The command line turns them into one line,
-a hint and an exit code in a single place (`nmt_cli.cli.boundary`).
+`assert` is for our own mistakes; what a user can cause is raised as one of these. The command line turns
+them into one line, a hint and the exit code at a single boundary (`nmt_cli.cli.boundary`).
 """
 
 
@@ -34,7 +34,7 @@ class VocabularyError(NmtError):
 
 
 class StoreError(NmtError):
-    """A data or run directory is missing, incomplete, damaged or of a newer version."""
+    """A data directory is missing, incomplete, changed or of another version."""
 
 
 class OutputError(NmtError):
@@ -42,14 +42,14 @@ class OutputError(NmtError):
 
 
 class TrainingError(NmtError):
-    """Training cannot continue: out of memory, non-finite gradients, or a lost process."""
+    """Training cannot go on: no memory, no finite gradients, or another process of the run is gone."""
 
 
 class UsageError(NmtError):
-    """The request itself is invalid; nothing was attempted."""
+    """The request itself is impossible; nothing was tried."""
 
     exit_code = 2
 
 
 class ConfigError(UsageError):
-    """One or more settings are invalid; all of them are listed."""
+    """One or more settings are wrong; all of them are named."""
