@@ -164,7 +164,7 @@ def _object(dice: Dice, slot: Slot, owner: Pronoun | None, depth: int, *, bulk: 
         return with_relative(dice, somebody, depth) if isinstance(somebody, NounPhrase) else somebody
     phrase = with_relative(dice, noun_phrase(dice, slot.kinds, owner=owner, bulk=bulk), depth)
     if phrase.noun.kinds[0] == "instrument" and slot.kinds == ("sport", "instrument"):
-        return NounPhrase(phrase.noun, "named")
+        return NounPhrase(phrase.noun, "played")
     if slot.role == "prepositional" and phrase.determiner == "bare":
         return phrase._replace(determiner="definite")
     return phrase
@@ -179,12 +179,11 @@ def _station(dice: Dice, role: str, depth: int) -> Constituent:
     if role == "stay":
         return place(dice, ("sleeping", "leisure", "workplace"))
     part = place(dice, ("!city", "!village", "!island", "!farm", "!hotel"))
-    assert isinstance(part.value, PrepPhrase)
-    site = part.value.phrase
-    assert isinstance(site, NounPhrase)
-    if depth > 0 and site.determiner == "definite" and dice.chance(0.1):
-        site = site._replace(relative=relative(dice, site.noun, False, depth - 1))
-    return Constituent("place", part.value._replace(phrase=site))
+    match part.value:
+        case PrepPhrase(phrase=NounPhrase(noun, "definite") as site) if depth > 0 and dice.chance(0.1):
+            site = site._replace(relative=relative(dice, noun, False, depth - 1))
+            return Constituent("place", part.value._replace(phrase=site))
+    return part
 
 
 def _adverbials(dice: Dice, verb: Verb, tense: str, modal: str, *, light: bool) -> list[Constituent]:

@@ -174,7 +174,7 @@ def _determiner(node: NounPhrase, following: str) -> Words:
     match node.determiner:
         case "definite":
             return ["the"]
-        case "named" if node.noun.kinds[0] == "instrument":
+        case "played" if node.noun.kinds[0] == "instrument":
             return ["the"]
         case "indefinite" | "profession" if not node.plural:
             return [article(following)]

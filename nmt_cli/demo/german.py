@@ -111,17 +111,13 @@ def _close(node: Clause, middle: list[Field], bracket: Words) -> Words:
 
 def _experienced(node: Clause) -> Clause:
     """Anna likes the film: der Film gefällt Anna. The English object is the German subject."""
-    (index,) = (index for index, part in enumerate(node.parts) if part.role == "accusative")
-    liked = node.parts[index].value
+    liked = node.parts[0].value
     assert isinstance(liked, Phrase)
-    parts = list(node.parts)
-    parts[index] = Constituent("dative", node.subject)
-    front = node.front
-    if front == index:
-        front = -1
-    elif node.subject is WHO or isinstance(node.subject, Gap):
-        front = index
-    return node._replace(subject=liked, parts=tuple(parts), front=front)
+    front = -1 if node.front == 0 else node.front
+    if node.subject is WHO or isinstance(node.subject, Gap):
+        front = 0
+    parts = (Constituent("dative", node.subject), *node.parts[1:])
+    return node._replace(subject=liked, parts=parts, front=front)
 
 
 def _relative(node: Value) -> Words:
@@ -161,27 +157,18 @@ def _field(node: Clause, part: Constituent) -> Field:
 def _takes_kein(node: Clause) -> bool:
     """An indefinite object or a profession is negated with kein, everything else with nicht."""
     for part in node.parts if node.modal != "like" else ():
-        match part:
-            case Constituent("accusative", NounPhrase(determiner="named") as phrase):
-                return not _incorporated(phrase)  # kein Deutsch, but nicht Klavier
-            case Constituent("accusative" | "predicate", NounPhrase() as phrase):
-                return phrase.determiner in ("indefinite", "bare", "profession")
+        if part.role in ("accusative", "predicate") and isinstance(part.value, NounPhrase):
+            return part.value.determiner in ("indefinite", "bare", "named", "profession")
     return False
 
 
-def _incorporated(node: NounPhrase) -> bool:
-    """Klavier spielen, Fußball spielen: the noun is half of the verb and stays next to it."""
-    return node.noun.kinds[0] in ("sport", "instrument") and node.determiner == "named"
-
-
 def _position(part: Constituent) -> str:
-    if not isinstance(part.value, NounPhrase):
-        return part.role
-    if _incorporated(part.value):
-        return "incorporated"
-    # What is new comes late: er hat die Tür vorsichtig aufgemacht, but er hat vorsichtig eine Tür aufgemacht.
-    new = part.role == "accusative" and part.value.determiner in ("indefinite", "bare", "count", "named")
-    return "new" if new else part.role
+    if part.role == "accusative" and isinstance(part.value, NounPhrase):
+        if part.value.determiner == "played":
+            return "incorporated"  # Klavier spielen: the noun is half of the verb and stays next to it
+        if part.value.determiner in ("indefinite", "bare", "count", "named"):
+            return "new"  # comes late: er hat vorsichtig eine Tür aufgemacht, but er hat die Tür vorsichtig aufgemacht
+    return part.role
 
 
 def _verb_group(node: Clause, subject: Pronoun) -> tuple[str, Words]:

@@ -61,15 +61,6 @@ def _address(dice: Dice) -> Phrase:
     return NounPhrase(nouns("!child")[0], "bare", True)
 
 
-def _simple(dice: Dice) -> Clause:
-    return fronted(dice, statement(dice, depth=2), 0.4)
-
-
-def _clock(dice: Dice) -> Clause:
-    """It is half past seven."""
-    return Clause(IT, BE, (Constituent("predicate", phrases.clock(dice)),))
-
-
 def _subordination(dice: Dice, depth: int = 2) -> tree.Subordination:
     """Somebody does something because, although, when, before…"""
     tense = dice.weighted({"past": 50, "future": 27, "present": 23})
@@ -251,8 +242,8 @@ def _coordination(dice: Dice) -> tree.Coordination:
 
 
 STATEMENTS: dict[str, Callable[[Dice], Body]] = {
-    "simple": _simple,
-    "clock": _clock,
+    "simple": lambda dice: fronted(dice, statement(dice, depth=2), 0.4),
+    "clock": lambda dice: Clause(IT, BE, (Constituent("predicate", phrases.clock(dice)),)),
     "infinitive": complements.infinitive,
     "control": complements.control,
     "feasible": complements.feasible,

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from nmt_cli.demo import lexicon, phrases
+from nmt_cli.demo import lexicon, phrases, tree
 from nmt_cli.demo.clauses import DEGREES, PRESENT_OR_PAST, action, being, negate, quality, with_relative
 from nmt_cli.demo.dice import Dice
 from nmt_cli.demo.lexicon import ADJECTIVES, BE, IT, PRONOUNS, Adjective, Noun, Pronoun, adjectives, nouns
@@ -37,7 +37,7 @@ def statement(dice: Dice, *, tense: str = "", depth: int = 1) -> Clause:
             return possession(dice, person(dice), tense, depth)
         case "profession":
             who = name(dice)
-            job = dice.fresh([noun for noun in nouns("job") if noun.gender == who.gender])
+            job = dice.fresh([noun for noun in nouns("job") if noun.gender == tree.agreement(who).gender])
             predicate = Constituent("predicate", NounPhrase(job, "profession"))
             return Clause(who, BE, (predicate,), tense, negated=dice.chance(0.3))
         case "age":

@@ -20,17 +20,12 @@ class Person(NamedTuple):
     name: Word
     title: str = ""  # "m" Mr., "f" Mrs.
 
-    @property
-    def gender(self) -> str:
-        """Masculine or feminine."""
-        return self.title or ("f" if self.name.group == "woman" else "m")
-
 
 class NounPhrase(NamedTuple):
     """A noun and what belongs to it.
 
-    Determiners are definite, indefinite, this, no, which, how_many, bare, count and ordinal (with
-    `number`), possessive, genitive and whose (with `owner`), and three in which the languages differ: named (play
+    Determiners are definite, indefinite, this, no, which, how_many, bare, named, count and ordinal (with
+    `number`), possessive, genitive and whose (with `owner`), and three in which the languages differ: played (play
     the piano: Klavier spielen), by (by train: mit dem Zug) and profession (is a doctor: ist Arzt).
     """
 
@@ -157,8 +152,8 @@ def agreement(phrase: Phrase) -> Pronoun:
             return PRONOUNS["they"]
         case NounPhrase(noun) | Gap(noun):
             return PRONOUNS[{"m": "he", "f": "she", "n": "it"}[noun.gender]]
-        case Person():
-            return PRONOUNS["she" if phrase.gender == "f" else "he"]
+        case Person(name, title):
+            return PRONOUNS["she" if title == "f" or name.group == "woman" else "he"]
     return PRONOUNS["it"]
 
 

@@ -184,7 +184,7 @@ NEGATION: dict[str, Body] = {
         modal="can", negated=True
     ),
     "He does not play the piano. | Er spielt nicht Klavier.": do(
-        HE, "play", "spielen", acc(NounPhrase(noun("piano"), "named")), negated=True
+        HE, "play", "spielen", acc(NounPhrase(noun("piano"), "played")), negated=True
     ),
     "He does not learn German. | Er lernt kein Deutsch.": do(
         HE, "learn", "lernen", acc(NounPhrase(noun("German"), "named")), negated=True
