@@ -1,17 +1,21 @@
-"""The embedded corpus: everyday English and German sentences from a small grammar of our own.
+"""The embedded corpus: everyday English and German sentences, made by a small bilingual grammar.
 
-corpus = generate(20_000, seed=1)      # corpus.train, corpus.valid, corpus.test: (English, German)
-write(Path("data"), 20_000)            # data/train.en, data/train.de, …
+    corpus = generate(20_000, seed=1)  # corpus.train, corpus.valid, corpus.test: (English, German)
+    write(Path("data"), 20_000)  # data/train.en, data/train.de, …
 
-nouns, verbs, words → lexicon                               what the words are and what they go with
-tree                                                        the meaning of a sentence
-phrases → adverbials → actions → clauses → questions
-→ infinitives → connections → sentences                 random trees, from small to large
-*_words, numbers → *_phrases → english, german              a tree in words
-corpus                                                      the splits and the files
+How a sentence comes about, in reading order:
+
+    lexicon            the words of both languages, and which go together
+    tree               the meaning of a sentence as a tree: who does what to whom, when
+    dice               random choices, which remember what the sentence has said so far
+    phrases            random people, things, places and times
+    clauses, states    random clauses around them: what somebody does, how something is
+    complements        questions and infinitives, alone or inside another clause
+    sentences          whole sentences: clauses joined by and, because, that…
+    english, german    the linearizers: from a tree to a sentence
+    corpus             the splits and the files
 """
 
 from nmt_cli.demo.corpus import MAX_SIZE, DemoCorpus, generate, write
-from nmt_cli.demo.lexicon import lexemes
 
-__all__ = ["MAX_SIZE", "DemoCorpus", "generate", "lexemes", "write"]
+__all__ = ["MAX_SIZE", "DemoCorpus", "generate", "write"]

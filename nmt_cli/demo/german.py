@@ -1,283 +1,292 @@
-"""The German lineariser: from the tree to a sentence, with case, agreement and the verb in its place.
+"""The German linearizer: where the parts of a clause stand, and the forms of its verb.
 
-A clause is front field, finite verb, middle field, right bracket (prefix, participle, infinitive) and, behind
-the bracket, what is too heavy for the middle: relative clauses, dass clauses and infinitives.
+A clause consists of front field, finite verb, middle field, right bracket (prefix, participle, infinitive) and,
+behind the bracket, what is too heavy for the middle: relative clauses, dass clauses and infinitives.
 """
 
-from nmt_cli.demo import german_words as forms
-from nmt_cli.demo.german_phrases import Words, phrase, value
-from nmt_cli.demo.lexicon import EXIST, Verb
-from nmt_cli.demo.surface import punctuate
-from nmt_cli.demo.tree import (
-    Asked,
-    Body,
-    Clause,
-    Content,
-    Coordination,
-    Gap,
-    Infinitive,
-    NounPhrase,
-    Part,
-    Phrase,
-    Profession,
-    Pronoun,
-    Sentence,
-    Value,
-    agreement,
-    relative_of,
-)
+from typing import NamedTuple
 
-MODALS = {
-    "can": "können",
-    "must": "müssen",
-    "want": "wollen",
-    "should": "sollten",
-    "may": "dürfen",
-    "would like": "möchten",
-}
+from nmt_cli.demo import tree
+from nmt_cli.demo.lexicon import AUXILIARIES, ENDINGS, EXIST, NUMBERS, WHO, WORDS, Pronoun, Word
+from nmt_cli.demo.tree import Clause, Constituent, Gap, NounPhrase, Person, Phrase, PrepPhrase, Value
+
+Words = list[str]
+CONTRACTIONS = {
+    "in dem": "im", "an dem": "am", "zu dem": "zum", "zu der": "zur", "in das": "ins", "an das": "ans",
+    "von dem": "vom", "bei dem": "beim",
+}  # fmt: skip
+MODALS = {word.english: word.german for word in WORDS["modal"]}
+CONJUNCTIONS = {word.english: word.german for word in WORDS["conjunction"]}
+# The middle field from left to right; pronouns stand before all of it.
+MIDDLE = (
+    "time", "frequency", "dative", "recipient", "accusative", "not", "manner", "new", "incorporated", "instrument",
+    "place", "prepositional", "direction", "price", "predicate",
+)  # fmt: skip
+CASES = {"dative": "dative", "recipient": "dative", "predicate": "nominative"}  # all others: accusative
 
 
-CONJUNCTIONS = {
-    "because": "weil",
-    "although": "obwohl",
-    "if": "falls",
-    "while": "während",
-    "before": "bevor",
-    "after": "nachdem",
-    "so that": "damit",
-    "as soon as": "sobald",
-    "until": "bis",
-    "and": "und",
-    "but": "aber",
-    "or": "oder",
-    "and therefore": "und",
-}
+class Field(NamedTuple):
+    """A part of a clause in words, and its relative clause, which may stand elsewhere."""
+
+    words: Words
+    tail: Words = []  # noqa: RUF012  never changed
 
 
-# The middle field from left to right; pronouns go before all of it, nicht after the noun objects.
-MIDDLE = [
-    "time",
-    "frequency",
-    "dative",
-    "recipient",
-    "accusative",
-    "not",
-    "manner",
-    "new",
-    "incorporated",
-    "instrument",
-    "place",
-    "prepositional",
-    "direction",
-    "predicate",
-]
-RANK = {role: rank for rank, role in enumerate(MIDDLE)}
-
-
-def sentence(tree: Sentence) -> str:
-    """The whole sentence with its capital letter and its commas."""
-    words: Words = []
-    if tree.address:
-        words += [*phrase(tree.address, "nominative"), ","]
-    if tree.kind == "order":
-        assert isinstance(tree.body, Clause)
-        words += order(tree.body)
+def sentence(node: tree.Sentence) -> str:
+    """The whole sentence with its capital letter and punctuation."""
+    words: Words = [*_phrase(node.address, "nominative"), ","] if node.address else []
+    if node.kind == "order":
+        assert isinstance(node.body, Clause)
+        words += _order(node.body)
     else:
-        words += body(tree.body, "first" if tree.kind == "question" else "second")
-    return punctuate(words, {"statement": ".", "question": "?", "order": "!"}[tree.kind])
+        words += _body(node.body, "first" if node.kind == "question" else "second")
+    return tree.punctuate(words, node.kind)
 
 
-def body(tree: Body, place: str) -> Words:
-    """Clauses and their connections; `place` is where the finite verb of the main clause stands."""
-    if isinstance(tree, Clause):
-        return clause(tree, place)
-    if isinstance(tree, Coordination):
-        comma = [","] if tree.conjunction == "but" else []
-        joined = [*body(tree.left, place), *comma, CONJUNCTIONS[tree.conjunction]]
-        if tree.conjunction == "and therefore":
-            return [*joined, "deshalb", *body(tree.right, "first")]
-        return joined + body(tree.right, place)
-    conjunction = CONJUNCTIONS.get(tree.conjunction) or (
-        "als" if tree.subordinate.tense == "past" else "wenn"
-    )
-    subordinate = [conjunction, *clause(tree.subordinate, "last")]
-    if tree.first:
-        # The subordinate clause fills the front field: the verb follows at once.
-        return [*subordinate, ",", *body(tree.main, "first")]
-    return [*body(tree.main, place), ",", *subordinate, ","]
+def _body(node: tree.Body, place: str) -> Words:
+    """Clauses and how they are joined; `place` is where the finite verb of the main clause stands."""
+    if isinstance(node, Clause):
+        return _clause(node, place)
+    if isinstance(node, tree.Coordination):
+        comma = [","] if node.conjunction == "but" else []
+        joined = [*_body(node.left, place), *comma, CONJUNCTIONS[node.conjunction]]
+        if node.conjunction == "and therefore":
+            return [*joined, "deshalb", *_body(node.right, "first")]
+        return joined + _body(node.right, place)
+    when = "als" if node.subordinate.tense == "past" else "wenn"
+    subordinate = [CONJUNCTIONS.get(node.conjunction, when), *_clause(node.subordinate, "last"), ","]
+    if node.first:  # it fills the front field: the verb follows at once
+        return [*subordinate, *_body(node.main, "first")]
+    return [*_body(node.main, place), ",", *subordinate]
 
 
-def clause(tree: Clause, place: str) -> Words:
-    """One clause with its finite verb second, first or last, or as an infinitive with zu."""
-    tree = _experienced(tree)
-    subject = agreement(tree.subject)
-    finite, bracket = verb_complex(tree, subject)
-    front, front_tail, middle = _fields(tree, subject, place)
-    opened: Words = []
+def _clause(node: Clause, place: str) -> Words:
+    """A clause with its finite verb second, first or last, or as an infinitive with zu."""
+    fronted = node.front >= 0 or node.subject is WHO
+    if "experiencer" in node.verb.traits:
+        node = _experienced(node)
+    verb, subject = node.verb, tree.agreement(node.subject)
+    middle = _middle(node, subject)
     if place == "infinitive":
-        bracket = forms.zu_infinitive(tree.verb)
-    elif place == "last":
-        opened = front + front_tail
-        bracket = _join_prefix(tree.verb, bracket, finite)
-    elif place == "second" or tree.front >= 0 or _asks(tree.subject):
-        opened = [*front, *front_tail, finite]
-    else:
-        opened = [finite, *front, *front_tail]
-    return opened + _close(middle, bracket, tree)
+        zu = f"{verb.prefix}zu" if verb.prefix else "zu "  # aufzumachen, zu machen
+        return _close(node, middle, [zu + verb.infinitive])
+    front = Field(_phrase(node.subject, "nominative"), _relative(node.subject))
+    if node.front >= 0:
+        middle.insert(0, front)
+        front = _field(node, node.parts[node.front])
+    finite, bracket = _verb_group(node, subject)
+    if place == "last":
+        # At the end of a clause, a separable prefix and its verb are one word.
+        bracket = [verb.prefix + finite] if bracket == [verb.prefix] else [*bracket, finite]
+        return [*front.words, *front.tail, *_close(node, middle, bracket)]
+    rest = _close(node, middle, bracket)
+    if place == "second" or fronted:
+        return [*front.words, *front.tail, finite, *rest]
+    return [finite, *front.words, *front.tail, *rest]
 
 
-def _asks(tree: Phrase) -> bool:
-    """Who, which film: it stands first whatever the clause."""
-    return isinstance(tree, Asked) or (
-        isinstance(tree, NounPhrase) and tree.determiner in ("which", "how_many")
-    )
-
-
-def order(tree: Clause) -> Words:
+def _order(node: Clause) -> Words:
     """Bitte mach das Fenster zu."""
-    assert isinstance(tree.subject, Pronoun)
-    _, _, middle = _fields(tree, tree.subject, "infinitive")
-    polite = ["Sie"] if tree.subject.register == "Sie" else []
-    opened = ["bitte", forms.imperative(tree.verb, tree.subject.register), *polite]
-    return opened + _close(middle, [tree.verb.prefix] if tree.verb.prefix else [], tree)
+    you, verb = node.subject, node.verb
+    assert isinstance(you, Pronoun)
+    forms = {"du": verb.german_imperative, "ihr": verb.german_present["ihr"], "Sie": f"{verb.infinitive} Sie"}
+    bracket = [verb.prefix] if verb.prefix else []
+    return ["bitte", forms[you.name], *_close(node, _middle(node, you), bracket)]
 
 
-def _close(middle: list[tuple[Words, Words]], bracket: Words, tree: Clause) -> Words:
+def _close(node: Clause, middle: list[Field], bracket: Words) -> Words:
+    """The middle field, the right bracket and what follows it."""
     words: Words = []
-    for index, (part, tail) in enumerate(middle):
-        words += part
-        # A relative clause on the last part steps over the bracket: hat den Mann gesehen, der dort wohnt.
-        if index == len(middle) - 1 and not tree.complement:
-            return words + bracket + tail
-        words += tail
-    return words + bracket + _complement(tree)
+    tail: Words = []
+    for field in middle:
+        words += [*tail, *field.words]
+        tail = field.tail
+    if not node.complement:  # a relative clause follows the bracket: hat den Mann gesehen, der dort wohnt
+        return [*words, *bracket, *tail]
+    word, body = node.complement
+    opening = {"that": ["dass"], "whether": ["ob"], "in order to": ["um"]}.get(word, [])
+    place = "infinitive" if word in ("to", "in order to") else "last"
+    return [*words, *tail, *bracket, ",", *opening, *_body(body, place), ","]
 
 
-def _experienced(tree: Clause) -> Clause:
-    """Anna likes the film: der Film gefällt Anna. What is the object in English is the subject here."""
-    if "c" not in tree.verb.flags:
-        return tree
-    index = next(i for i, part in enumerate(tree.parts) if part.role == "accusative")
-    liked = tree.parts[index].value
-    assert isinstance(liked, NounPhrase | Gap | Asked | Pronoun)
-    parts = list(tree.parts)
-    parts[index] = Part("dative", tree.subject)
-    front = tree.front
-    if front == index:
-        front = -1
-    elif isinstance(tree.subject, Asked | Gap):
-        front = index
-    return tree._replace(subject=liked, parts=tuple(parts), front=front)
+def _experienced(node: Clause) -> Clause:
+    """Anna likes the film: der Film gefällt Anna. The English object is the German subject."""
+    liked = node.parts[0].value
+    assert isinstance(liked, Phrase)
+    front = -1 if node.front == 0 else node.front
+    if node.subject is WHO or isinstance(node.subject, Gap):
+        front = 0
+    parts = (Constituent("dative", node.subject), *node.parts[1:])
+    return node._replace(subject=liked, parts=parts, front=front)
 
 
-def _fields(tree: Clause, subject: Pronoun, place: str) -> tuple[Words, Words, list[tuple[Words, Words]]]:
-    """The front field, its relative clause, and the middle field part by part."""
-    denial = "" if not tree.negated else "kein" if _takes_kein(tree) else "nicht"
-    pronouns: list[tuple[int, Words]] = []
-    ranked: list[tuple[int, Words, Words]] = []
-    front: Words = []
-    front_tail: Words = []
-    if tree.verb.reflexive:
-        pronouns.append((1, [forms.reflexive(subject, tree.verb.reflexive)]))
-    for index, part in enumerate(tree.parts):
-        role = part.role
-        kein = denial == "kein" and role in ("accusative", "predicate")
-        words, tail = value(part.value, _case(role), kein=kein), _relative(part.value)
-        if index == tree.front:
-            front, front_tail = words, tail
-        elif isinstance(part.value, Pronoun) and role in ("accusative", "dative", "recipient"):
-            pronouns.append((0 if role == "accusative" else 2, words))
+def _relative(node: Value) -> Words:
+    relative = tree.relative_of(node)
+    return [",", *_clause(relative, "last"), ","] if relative else []
+
+
+def _middle(node: Clause, subject: Pronoun) -> list[Field]:
+    """The middle field in its order, without the subject and without the part that stands first."""
+    pronouns: list[tuple[int, Field]] = []
+    ranked: list[tuple[int, Field]] = []
+    if node.verb.reflexive:
+        sich = subject.person == "3" or subject.name == "Sie"
+        pronouns.append((1, Field(["sich"] if sich else _phrase(subject, node.verb.reflexive))))
+    for index, part in enumerate(node.parts):
+        if index == node.front:
+            continue
+        if isinstance(part.value, Pronoun) and part.role in ("accusative", "dative", "recipient"):
+            pronouns.append((0 if part.role == "accusative" else 2, _field(node, part)))
         else:
-            ranked.append((_rank(part), words, tail))
-    if denial == "nicht":
-        # Nicht gern: what is denied is the liking, so it goes where gern goes.
-        ranked.append((RANK["frequency"] if tree.modal == "like" else RANK["not"], [denial], []))
-    if tree.modal == "like":
-        ranked.append((RANK["frequency"], ["gern"], []))
-    if tree.tense == "progressive":
-        ranked.append((RANK["frequency"], ["gerade"], []))
-    middle = [(words, tail) for _, words, tail in sorted(ranked, key=lambda entry: entry[0])]
-    middle = [(words, []) for _, words in sorted(pronouns)] + middle
-    if place == "infinitive":
-        return [], [], middle
-    spoken, spoken_tail = phrase(tree.subject, "nominative"), _relative(tree.subject)
-    if tree.front < 0:
-        return spoken, spoken_tail, middle
-    return front, front_tail, [(spoken, spoken_tail), *middle]
+            ranked.append((MIDDLE.index(_position(part)), _field(node, part)))
+    if node.negated and not _takes_kein(node):
+        # Nicht gern: what is negated is the liking, so it stands where gern stands.
+        ranked.append((MIDDLE.index("frequency" if node.modal == "like" else "not"), Field(["nicht"])))
+    if node.modal == "like":
+        ranked.append((MIDDLE.index("frequency"), Field(["gern"])))
+    if node.tense == "progressive":
+        ranked.append((MIDDLE.index("frequency"), Field(["gerade"])))
+    return [field for fields in (pronouns, ranked) for _, field in sorted(fields, key=lambda entry: entry[0])]
 
 
-def _relative(tree: Value) -> Words:
-    relative = relative_of(tree)
-    return [",", *clause(relative, "last"), ","] if relative else []
+def _field(node: Clause, part: Constituent) -> Field:
+    kein = node.negated and part.role in ("accusative", "predicate") and _takes_kein(node)
+    return Field(_value(part.value, CASES.get(part.role, "accusative"), kein=kein), _relative(part.value))
 
 
-def _takes_kein(tree: Clause) -> bool:
-    """An indefinite object or profession is denied with kein, everything else with nicht."""
-    if tree.modal == "like":
-        return False
-    for part in tree.parts:
-        if isinstance(part.value, Profession):
-            return True
-        if part.role == "accusative" and isinstance(part.value, NounPhrase):
-            if part.value.determiner == "named":
-                return not _incorporated(part.value)  # kein Deutsch, but nicht Klavier
-            return part.value.determiner in ("indefinite", "bare")
+def _takes_kein(node: Clause) -> bool:
+    """An indefinite object or a profession is negated with kein, everything else with nicht."""
+    for part in node.parts if node.modal != "like" else ():
+        if part.role in ("accusative", "predicate") and isinstance(part.value, NounPhrase):
+            return part.value.determiner in ("indefinite", "bare", "named", "profession")
     return False
 
 
-def _incorporated(value: Value) -> bool:
-    """Klavier spielen, Fußball spielen: the noun is half of the verb and stays next to it."""
-    return (
-        isinstance(value, NounPhrase)
-        and value.noun.kinds[0] in ("sport", "instrument")
-        and value.determiner == "named"
-    )
+def _position(part: Constituent) -> str:
+    if part.role == "accusative" and isinstance(part.value, NounPhrase):
+        if part.value.determiner == "played":
+            return "incorporated"  # Klavier spielen: the noun is half of the verb and stays next to it
+        if part.value.determiner in ("indefinite", "bare", "count", "named"):
+            return "new"  # comes late: er hat vorsichtig eine Tür aufgemacht, but er hat die Tür vorsichtig aufgemacht
+    return part.role
 
 
-def _rank(part: Part) -> int:
-    if not isinstance(part.value, NounPhrase):
-        return RANK[part.role]
-    if _incorporated(part.value):
-        return RANK["incorporated"]
-    # What is new comes late: er hat die Tür vorsichtig aufgemacht, but er hat vorsichtig eine Tür aufgemacht.
-    new = part.role == "accusative" and part.value.determiner in ("indefinite", "bare", "count", "named")
-    return RANK["new"] if new else RANK[part.role]
-
-
-def _case(role: str) -> str:
-    return "dative" if role in ("dative", "recipient") else "accusative"
-
-
-def verb_complex(tree: Clause, subject: Pronoun) -> tuple[str, Words]:
+def _verb_group(node: Clause, subject: Pronoun) -> tuple[str, Words]:
     """The finite form and what stands in the right bracket."""
-    verb = tree.verb
-    prefix = [verb.prefix] if verb.prefix else []
-    past = tree.tense == "past"
-    full_infinitive = verb.prefix + verb.infinitive
-    if tree.modal and tree.modal != "like":
-        return forms.auxiliary(MODALS[tree.modal], subject, past=past), [full_infinitive]
-    if tree.tense == "future":
-        return forms.auxiliary("werden", subject), [full_infinitive]
-    if past and (verb is EXIST or verb.infinitive in ("sein", "haben", "wissen")):
-        return forms.auxiliary(verb.infinitive, subject, past=True), []
-    if past or tree.tense == "pluperfect":
-        finite = forms.auxiliary(verb.auxiliary, subject, past=tree.tense == "pluperfect")
-        return finite, [verb.german_participle]
-    return forms.present(verb, subject), prefix
+
+    def auxiliary(infinitive: str, tense: str) -> str:
+        return str(AUXILIARIES[infinitive, tense][subject.verb_form])
+
+    verb, past = node.verb, node.tense == "past"
+    infinitive = [verb.prefix + verb.infinitive]
+    if node.modal and node.modal != "like":
+        return auxiliary(MODALS[node.modal], node.tense), infinitive
+    if node.tense == "future":
+        return auxiliary("werden", "present"), infinitive
+    if past and (verb is EXIST or verb.infinitive in ("sein", "haben", "wissen")):  # all others: the perfect
+        return auxiliary(verb.infinitive, "past"), []
+    if past or node.tense == "pluperfect":
+        return auxiliary(verb.auxiliary, "present" if past else "past"), [verb.german_participle]
+    return verb.german_present[subject.verb_form], [verb.prefix] if verb.prefix else []
 
 
-def _join_prefix(verb: Verb, bracket: Words, finite: str) -> Words:
-    """At the end of the clause a separable prefix and its verb are one word."""
-    if bracket and bracket[-1] == verb.prefix:
-        return [verb.prefix + finite]
-    return [*bracket, finite]
+def _value(node: Value, case: str, *, kein: bool = False) -> Words:
+    """Any part of a clause."""
+    if isinstance(node, PrepPhrase):
+        return _prepositional(node)
+    return _quality(node) if isinstance(node, tree.Quality) else _phrase(node, case, kein=kein)
 
 
-def _complement(tree: Clause) -> Words:
-    complement = tree.complement
-    if isinstance(complement, Content):
-        word = {"that": ["dass"], "whether": ["ob"]}.get(complement.word, [])
-        return [",", *word, *body(complement.body, "last"), ","]
-    if isinstance(complement, Infinitive):
-        return [",", *(["um"] if complement.purpose else []), *clause(complement.clause, "infinitive"), ","]
-    return []
+def _prepositional(node: PrepPhrase) -> Words:
+    words = _phrase(node.phrase, node.case)
+    if node.german in ("lang", "alt"):  # drei Stunden lang, drei Jahre alt
+        return [*words, node.german]
+    contracted = CONTRACTIONS.get(f"{node.german} {words[0]}")
+    # In dem Haus, das…: a relative clause needs the full article. A relative pronoun is never contracted.
+    if contracted and isinstance(node.phrase, NounPhrase) and not node.phrase.relative:
+        return [contracted, *words[1:]]
+    return [node.german, *words]
+
+
+def _quality(node: tree.Quality) -> Words:
+    """Sehr alt, älter als Peter, so alt wie Peter."""
+    compared = _phrase(node.than, "nominative") if node.than else []
+    if node.degree == "more":
+        return [node.adjective.german_comparative, "als", *compared]
+    if node.degree == "as":
+        return ["so", node.adjective.german, "wie", *compared]
+    return [*{"very": ["sehr"], "too": ["zu"], "": []}[node.degree], node.adjective.german]
+
+
+def _phrase(node: Phrase, case: str, *, kein: bool = False) -> Words:
+    """A phrase in its case, without its relative clause, which may stand elsewhere."""
+    match node:
+        case NounPhrase():
+            return _noun_phrase(node, case, kein=kein)
+        case Pronoun():
+            return [{"nominative": node.nominative, "accusative": node.accusative}.get(case, node.dative)]
+        case Person():
+            herr = "Herr" if case == "nominative" else "Herrn"
+            return [*{"m": [herr], "f": ["Frau"], "": []}[node.title], node.name.german]
+        case tree.Both():
+            return [*_phrase(node.left, case), "und", *_phrase(node.right, case)]
+        case Word():
+            return [node.german]
+    return [_ending("relative", node, case)]
+
+
+def _ending(table: str, node: NounPhrase | Gap, case: str) -> str:
+    return str(ENDINGS[table, "plural" if node.plural else node.noun.gender][case])
+
+
+def _noun_phrase(node: NounPhrase, case: str, *, kein: bool = False) -> Words:
+    """Determiner, adjective and noun agree in case, number and gender; `kein` negates the phrase."""
+    words, table = (["kein" + _ending("ein", node, case)], "mixed") if kein else _determiner(node, case)
+    if node.adjective:
+        words.append(node.adjective.german_stem + _ending(table, node, case))
+    words.append(_noun(node, case))
+    if node.of:
+        words += _noun_phrase(node.of, "genitive")
+    if node.determiner == "genitive" and isinstance(node.owner, NounPhrase):
+        words += _noun_phrase(node.owner, "genitive")
+    return words
+
+
+def _determiner(node: NounPhrase, case: str) -> tuple[Words, str]:
+    """The determiner, and the table from which the adjective after it takes its ending."""
+    owner, ein = node.owner, _ending("ein", node, case)
+    match node.determiner:
+        case "indefinite" if not node.plural:
+            return ["ein" + ein], "mixed"
+        case "possessive":
+            assert isinstance(owner, Pronoun)
+            stem = "eur" if owner.name == "ihr" and ein else owner.german_possessive  # euer, eure
+            return [stem + ein], "mixed"
+        case "genitive" if isinstance(owner, Person):
+            *title, surname = _phrase(owner, "genitive")
+            return [*title, surname + "s"], "strong"
+        case "whose":
+            assert isinstance(owner, Gap)
+            return [_ending("relative", owner, "genitive")], "strong"
+        case "this" | "which":
+            return [
+                ("dies" if node.determiner == "this" else "welch") + _ending("dieser", node, case)
+            ], "weak"
+        case "definite" | "genitive" | "by":
+            return [_ending("der", node, case)], "weak"
+        case "ordinal":
+            ordinal = NUMBERS[node.number]["german_ordinal_stem"] + _ending("weak", node, case)
+            return [_ending("der", node, case), ordinal], "weak"
+        case "count":
+            return [NUMBERS[node.number]["german"]], "strong"
+        case "how_many":
+            return ["wie", "viele"], "strong"
+    return [], "strong"
+
+
+def _noun(node: NounPhrase, case: str) -> str:
+    noun = node.noun
+    if node.plural:
+        needs_n = case == "dative" and not noun.german_plural.endswith(("n", "s"))
+        return noun.german_plural + ("n" if needs_n else "")
+    return {"nominative": noun.german, "genitive": noun.german_genitive}.get(case, noun.german_accusative)

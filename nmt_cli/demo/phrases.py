@@ -1,254 +1,218 @@
-"""Random phrases: somebody and something. Kinds of nouns keep them sensible."""
+"""Random phrases: people and things, places and times."""
 
-from collections.abc import Sequence
 from functools import cache
-from random import Random
-from typing import TypeVar
 
 from nmt_cli.demo import lexicon
-from nmt_cli.demo.lexicon import Adjective, Name, Noun, Verb, nouns_of
-from nmt_cli.demo.tree import (
-    Both,
-    Clause,
-    NounPhrase,
-    Person,
-    Phrase,
-    Pronoun,
-)
+from nmt_cli.demo.dice import Dice
+from nmt_cli.demo.lexicon import PLACES, PRONOUNS, WORDS, Adjective, Noun, Pronoun, Word, nouns
+from nmt_cli.demo.tree import Both, Constituent, NounPhrase, Person, Phrase, PrepPhrase
 
-Choice = TypeVar("Choice")
-Word = TypeVar("Word", Noun, Name)
-# The chances of each determiner, by the first kind of the noun.
-THING = {"definite": 34, "indefinite": 26, "possessive": 16, "genitive": 7, "this": 7, "count": 10}
-DETERMINERS = {
-    "kin": {"possessive": 80, "genitive": 20},
-    "circle": {"possessive": 80, "genitive": 20},
-    "human": {"definite": 66, "indefinite": 14, "this": 13, "count": 7},
-    "job": {"definite": 76, "indefinite": 14, "this": 10},
-    "animal": {"definite": 58, "indefinite": 24, "this": 8, "count": 10},
-    "pet": {"definite": 30, "indefinite": 18, "possessive": 30, "genitive": 12, "count": 10},
-    "place": {"definite": 62, "indefinite": 16, "this": 22},
-    "vehicle": {"definite": 40, "indefinite": 24, "possessive": 20, "genitive": 8, "this": 8},
-    "transport": {"definite": 55, "indefinite": 30, "this": 15},
-    "room": {"definite": 60, "possessive": 40},
-    "event": {"definite": 60, "this": 25, "indefinite": 15},
-    "task": {"definite": 55, "this": 25, "indefinite": 20},
-    "choice": {"definite": 55, "this": 20, "indefinite": 15, "genitive": 10},
-    "tale": {"definite": 40, "this": 20, "indefinite": 30, "genitive": 10},
-    "fixture": {"definite": 70, "this": 15, "possessive": 15},
-    "cause": {"definite": 1},
-    "language": {"named": 1},
-    "sport": {"named": 1},
-}
-PAIRS = {"possessive": 50, "definite": 35, "this": 15}
-MASS = {"bare": 55, "definite": 33, "this": 12}
-OWN = {"possessive": 70, "definite": 30}  # what one rather has than meets: vacation, birthday, money
-OWNED = ("vacation", "birthday", "wedding", "luggage", "job", "dream", "secret", "wallet", "weekend")
-# Nobody wears one shoe; these stand in the plural.
-PAIRED = ("shoe", "glove", "boot", "cherry", "strawberry", "mushroom", "cookie")
-# One German word for two nouns: only a verb tells them apart, an adjective does not.
-AMBIGUOUS = ("castle", "lock", "bench", "bank")
-MARRIED = {"husband": "f", "wife": "m"}  # the gender of whose they are
-SHORE = next(noun for noun in lexicon.NOUNS if noun.german == "Ufer")
+ME, WE, HE = PRONOUNS["I"], PRONOUNS["we"], PRONOUNS["he"]
+SPOUSES = {"husband": "f", "wife": "m"}  # the gender of the owner
+SINGULAR_KINDS = ("kin", "cause", "event", "room", "place", "vehicle", "device")
+ADJECTIVE_RATES = {"kin": 0.1, "job": 0.2, "circle": 0.15}
+# The kinds of times that are not handled one by one are groups of words.tsv.
+HABITS = {"habit": 45, "every weekday": 20, "daytime": 20, "season": 15}
+PAST_TIMES = {"past": 34, "weekday": 20, "date": 10, "span": 12, "clock": 14, "part of year": 10}
+FUTURE_TIMES = {"future": 34, "weekday": 20, "date": 10, "span": 12, "clock": 14, "part of year": 10}
+WHOLE_DAYS = ("yesterday", "tomorrow", "the day before yesterday", "the day after tomorrow", "every day")
+MINUTES = (0, 0, 0, 5, 10, 15, 15, 20, 30, 30, 30, 40, 45, 45, 50, 55)
+MONTHS, UNITS, (SHORE,) = nouns("month"), nouns("unit"), nouns("shore")
+
+
+def person(dice: Dice, *, joined: bool = True) -> Phrase:
+    """Somebody: a name, a pronoun, a relative, somebody with a profession; two people only if `joined`."""
+    kind = dice.weighted({"name": 33, "pronoun": 20, "noun": 38, "title": 5, "both": 4 if joined else 0})
+    match kind:
+        case "pronoun":
+            word = dice.weighted({"I": 30, "you": 16, "we": 20, "he": 12, "she": 12, "they": 10})
+            return you(dice) if word == "you" else PRONOUNS[word]
+        case "noun":
+            return noun_phrase(dice, ("person",))
+        case "title":
+            return titled(dice)
+        case "both":
+            return Both(name(dice), name(dice) if dice.chance(0.5) else noun_phrase(dice, ("kin",)))
+    return name(dice)
+
+
+def name(dice: Dice) -> Person:
+    """A first name."""
+    return Person(dice.fresh(WORDS["woman" if dice.chance(0.5) else "man"]))
+
+
+def titled(dice: Dice) -> Person:
+    """A surname with Mr. or Mrs."""
+    return Person(dice.fresh(WORDS["surname"]), dice.pick("mf"))
+
+
+def you(dice: Dice) -> Pronoun:
+    """The person addressed, in the register of the sentence."""
+    return PRONOUNS[dice.register]
+
+
+def other_person(dice: Dice, kinds: tuple[str, ...], owner: Pronoun | None) -> Phrase:
+    """Somebody to whom something is done; never the person who does it."""
+    if dice.chance(0.12):
+        return dice.pick([who for who in (ME, WE, HE, you(dice)) if not owner or who.person != owner.person])
+    if dice.chance(0.2) and "person" in kinds:
+        return name(dice)
+    return noun_phrase(dice, kinds, owner=owner)
+
+
+def noun_phrase(
+    dice: Dice,
+    kinds: tuple[str, ...],
+    *,
+    owner: Pronoun | None = None,
+    bulk: bool = False,
+    plain: bool = False,
+) -> NounPhrase:
+    """A noun of these kinds; `owner` is whom his and her refer to, `plain` means without an adjective."""
+    noun = dice.fresh(nouns(*kinds))
+    determiner = _determiner(dice, noun, bulk=bulk)
+    plural, number = "paired" in noun.kinds, 0  # nobody wears one shoe
+    if determiner == "bare" and not noun.mass:
+        plural = True
+    elif determiner == "count":
+        plural, number = True, dice.integer(2, 12, skew=3)
+    elif determiner in ("definite", "possessive", "this") and not (plural or noun.mass) and dice.chance(0.12):
+        plural = noun.english_plural != noun.english and noun.kinds[0] not in SINGULAR_KINDS
+    whose: Phrase | None = None
+    if determiner == "possessive":
+        whose = _possessor(dice, noun, owner)
+    elif determiner == "genitive":
+        whose = _named_possessor(dice, noun)
+    adjective = None
+    if not plain and noun.english != "vacation":
+        adjective = some_adjective(dice, noun, ADJECTIVE_RATES.get(noun.kinds[0], 0.32))
+    return NounPhrase(noun, determiner, plural, adjective, number, whose)
+
+
+def _determiner(dice: Dice, noun: Noun, *, bulk: bool) -> str:
+    if noun.english == "noise":
+        return "definite"
+    if bulk and noun.kinds[0] == "food" and not noun.mass and dice.chance(0.4):
+        return "bare"
+    determiner = dice.weighted(lexicon.DETERMINERS[noun.determiners])
+    return "definite" if determiner == "indefinite" and "paired" in noun.kinds else determiner
+
+
+def _possessor(dice: Dice, noun: Noun, owner: Pronoun | None) -> Pronoun:
+    # Usually the subject, otherwise the speaker: whom another `his` refers to would be anybody's guess.
+    whose = owner if owner and dice.chance(0.7) else dice.pick((ME, ME, WE))
+    if noun.english in SPOUSES and (whose.plural or whose.gender not in (SPOUSES[noun.english], "")):
+        return ME
+    return whose
+
+
+def _named_possessor(dice: Dice, noun: Noun) -> Phrase:
+    """Anna's, my brother's, the doctor's."""
+    if noun.english in SPOUSES:
+        return Person(dice.fresh(WORDS["woman" if SPOUSES[noun.english] == "f" else "man"]))
+    if dice.chance(0.5):
+        return name(dice)
+    private = noun.kinds[0] in ("kin", "circle")
+    owner = dice.fresh(nouns("kin") if private else nouns("kin", "job", "circle"))
+    if owner.kinds[0] == "job":
+        return NounPhrase(owner, "definite")
+    return NounPhrase(owner, "possessive", owner=dice.pick((ME, WE)))
+
+
+def some_adjective(dice: Dice, noun: Noun, rate: float) -> Adjective | None:
+    """Perhaps an adjective that goes with the noun."""
+    fitting = lexicon.adjectives(noun)
+    return dice.pick(fitting) if fitting and dice.chance(rate) else None
 
 
 @cache
-def choices(kinds: tuple[str, ...]) -> tuple[Noun, ...]:
-    """The nouns of these kinds; the bank of a river is only spoken of where it says so."""
-    return tuple(noun for noun in nouns_of(*kinds) if noun is not SHORE)
+def _places(kinds: tuple[str, ...]) -> tuple[Noun, ...]:
+    return tuple(noun for noun in nouns(*kinds) if noun.english in PLACES)
 
 
-@cache
-def adjectives(noun: Noun) -> tuple[Adjective, ...]:
-    """The adjectives that go with a noun."""
-    own = {*noun.kinds, "!" + noun.english.replace(" ", "_")}
-    return tuple(adjective for adjective in lexicon.ADJECTIVES if own.intersection(adjective.kinds))
+def place(dice: Dice, kinds: tuple[str, ...], role: str = "place") -> Constituent:
+    """Where something happens, or as a `direction` where one goes."""
+    if "outdoors" in kinds and dice.chance(0.1):
+        water = NounPhrase(dice.pick(nouns("!river", "!lake")), "definite")
+        return Constituent(role, PrepPhrase("on", "an", "dative", NounPhrase(SHORE, "definite", of=water)))
+    noun = dice.fresh(_places(kinds))
+    way = "to" if role == "direction" else "at"
+    english, german = PLACES[noun.english][f"english_{way}"], PLACES[noun.english][f"german_{way}"]
+    case = "accusative" if role == "direction" and german != "zu" else "dative"
+    determiner = dice.weighted({"definite": 80, "indefinite": 8, "this": 12})
+    site = NounPhrase(noun, determiner, adjective=some_adjective(dice, noun, 0.15))
+    return Constituent(role, PrepPhrase(english, german, case, site))
 
 
-class Phrases:
-    """A source of random phrases; within one sentence no noun, name or verb comes twice."""
+def city(dice: Dice, role: str) -> Constituent:
+    """In Vienna, to Italy."""
+    where = dice.fresh(WORDS["city" if dice.chance(0.7) else "country"])
+    english, german = ("to", "nach") if role == "direction" else ("in", "in")
+    return Constituent(role, PrepPhrase(english, german, "dative", where))
 
-    def __init__(self, random: Random) -> None:
-        self.draw = random.random
-        self.used: set[str] = set()
-        self.register = "du"
 
-    def chance(self, probability: float) -> bool:
-        """True as often as that."""
-        return self.draw() < probability
+def surface(dice: Dice, use: str, role: str) -> Constituent:
+    """On the table: German takes the accusative for where to, the dative for where."""
+    _, english, german, kinds = dice.pick([row for row in lexicon.SURFACES if row[0] == use])
+    noun = dice.fresh(nouns(*kinds))
+    case = "accusative" if role == "direction" else "dative"
+    phrase = NounPhrase(noun, "definite", adjective=some_adjective(dice, noun, 0.2))
+    return Constituent(role, PrepPhrase(english, german, case, phrase))
 
-    def pick(self, options: Sequence[Choice]) -> Choice:
-        """One of them; faster than `random.choice`, which the many calls feel."""
-        return options[int(self.draw() * len(options))]
 
-    def weighted(self, weights: dict[str, int]) -> str:
-        """One of the keys, by its weight."""
-        point = self.draw() * sum(weights.values())
-        for key, weight in weights.items():
-            point -= weight
-            if point < 0:
-                return key
-        return next(reversed(weights))
+def ride(dice: Dice) -> list[Constituent]:
+    """To Vienna by train, to the park by bicycle."""
+    far = dice.chance(0.5)
+    goal = city(dice, "direction") if far else place(dice, ("place",), "direction")
+    vehicle = NounPhrase(dice.fresh(nouns("far" if far else "near")), "by")
+    return [goal, Constituent("instrument", PrepPhrase("by", "mit", "dative", vehicle))]
 
-    def fresh(self, options: Sequence[Word]) -> Word:
-        """One that the sentence does not have yet, if there is one."""
-        word = self.pick(options)
-        for _ in range(6):
-            if word.german not in self.used:
-                break
-            word = self.pick(options)
-        self.used.add(word.german)
-        return word
 
-    def fresh_verb(self, options: Sequence[Verb]) -> Verb:
-        """One that the sentence does not have yet, if there is one."""
-        verb = self.pick(options)
-        for _ in range(6):
-            if verb.german_participle not in self.used:
-                break
-            verb = self.pick(options)
-        self.used.add(verb.german_participle)
-        return verb
+def clock(dice: Dice) -> Word:
+    """A time of day in steps of five minutes."""
+    minute = dice.pick(MINUTES)
+    return lexicon.clock_time(dice.integer(1, 12), minute)
 
-    def person(self, *, joined: bool = True) -> Phrase:
-        """Somebody: a name, a pronoun, a relative, somebody by profession."""
-        kind = self.weighted({"name": 33, "pronoun": 20, "noun": 38, "title": 5, "both": 4 if joined else 0})
-        if kind == "pronoun":
-            return self.pronoun()
-        if kind == "noun":
-            return self.noun_phrase(("person",))
-        if kind == "title":
-            return Person(self.fresh(lexicon.SURNAMES), self.pick("mf"))
-        if kind == "both":
-            return Both(self.name(), self.pick((self.name, lambda: self.noun_phrase(("kin",))))())
-        return self.name()
 
-    def name(self) -> Person:
-        """A first name."""
-        return Person(self.fresh(lexicon.WOMEN if self.chance(0.5) else lexicon.MEN))
+def count(unit: Noun, number: int) -> NounPhrase:
+    """Three hours, or an hour."""
+    return NounPhrase(unit, "count", True, number=number) if number > 1 else NounPhrase(unit, "indefinite")
 
-    def pronoun(self) -> Pronoun:
-        """I, you, he…"""
-        person = self.weighted({"I": 30, "you": 16, "we": 20, "he": 12, "she": 12, "they": 10})
-        if person == "you":
-            return self.you()
-        return {
-            "I": Pronoun(1),
-            "we": Pronoun(1, True),
-            "he": Pronoun(3),
-            "she": Pronoun(3, False, "f"),
-            "they": Pronoun(3, True),
-        }[person]
 
-    def you(self) -> Pronoun:
-        """The one who is spoken to, the way this sentence speaks to them."""
-        return Pronoun(2, self.register == "ihr", register=self.register)
-
-    def object_person(self, kinds: tuple[str, ...], owner: Pronoun | None, depth: int) -> Phrase:
-        """Somebody to whom something is done; never the one who does it."""
-        if self.chance(0.12):
-            options = [Pronoun(1), Pronoun(1, True), Pronoun(3), self.you()]
-            return self.pick([option for option in options if not owner or option.person != owner.person])
-        if self.chance(0.2) and "person" in kinds:
-            return self.name()
-        return self.noun_phrase(kinds, owner=owner, depth=depth)
-
-    def noun_phrase(
-        self,
-        kinds: tuple[str, ...],
-        *,
-        owner: Pronoun | None = None,
-        depth: int = 0,
-        bulk: bool = False,
-        plain: bool = False,
-    ) -> NounPhrase:
-        """A noun of these kinds. `owner` is who his and her refer to, `bulk` prefers things in the plural."""
-        noun = self.fresh(choices(kinds))
-        determiner = self._determiner(noun, bulk=bulk)
-        if noun.english in PAIRED and determiner == "indefinite":
-            determiner = "definite"
-        plural, count = noun.english in PAIRED, 0
-        if determiner == "bare" and not noun.mass:
-            plural = True
-        elif determiner == "count":
-            plural, count = True, 2 + int(self.draw() ** 3 * 11)
-        elif (
-            determiner in ("definite", "possessive", "this")
-            and not (plural or noun.mass)
-            and self.chance(0.12)
-        ):
-            clear = noun.english_plural != noun.english
-            plural = clear and noun.kinds[0] not in (
-                "kin",
-                "cause",
-                "event",
-                "room",
-                "place",
-                "vehicle",
-                "device",
+def times(dice: Dice, tense: str) -> list[Constituent]:
+    """When: one or two adverbials that go with the tense."""
+    past = tense in ("past", "pluperfect")
+    kind = dice.weighted(HABITS if tense == "present" else PAST_TIMES if past else FUTURE_TIMES)
+    time: PrepPhrase | Word
+    match kind:
+        case "clock":
+            return [at_clock(dice)]
+        case "date":
+            day = dice.integer(1, 28)
+            time = PrepPhrase("on", "an", "dative", NounPhrase(dice.pick(MONTHS), "ordinal", number=day))
+        case "span":
+            unit = dice.pick(UNITS)
+            span = count(unit, dice.integer(1, 10, skew=2))
+            time = (
+                PrepPhrase("ago", "vor", "dative", span) if past else PrepPhrase("in", "in", "dative", span)
             )
-        whose: Phrase | None = None
-        if determiner == "possessive":
-            whose = self._owner(owner)
-            if noun.english in MARRIED and (
-                whose.plural or (whose.person == 3 and whose.gender != MARRIED[noun.english])
-            ):
-                whose = Pronoun(1)
-        elif determiner == "genitive":
-            if noun.english in MARRIED:
-                whose = Person(self.fresh(lexicon.WOMEN if MARRIED[noun.english] == "f" else lexicon.MEN))
-            else:
-                whose = self.name() if self.chance(0.5) else self._owner_phrase(noun)
-        fitting = () if noun.english == "vacation" else adjectives(noun)
-        adjective = (
-            self.pick(fitting) if fitting and not plain and self.chance(self._adjective_rate(noun)) else None
-        )
-        phrase = NounPhrase(noun, determiner, plural, adjective, count, whose)
-        if depth > 0 and determiner in ("definite", "indefinite") and not noun.mass and self.chance(0.24):
-            relative = self.relative(noun, plural, depth - 1)
-            # One adjective is enough: not the red car that is blue.
-            described = relative is not None and relative.verb is lexicon.BE
-            phrase = phrase._replace(relative=relative, adjective=None if described else adjective)
-        return phrase
+        case _:
+            time = dice.pick(WORDS[kind])
+    # An hour goes with a day, but not with a week or with `recently`.
+    whole_day = "weekday" in kind or time.english in WHOLE_DAYS
+    return [Constituent("time", time), *([at_clock(dice)] if whole_day and dice.chance(0.3) else [])]
 
-    def relative(self, noun: Noun, plural: bool, depth: int) -> Clause | None:
-        """A relative clause; clauses know how to make one."""
-        raise NotImplementedError
 
-    def _determiner(self, noun: Noun, *, bulk: bool) -> str:
-        kind = noun.kinds[0]
-        if noun.english in OWNED:
-            return self.weighted(OWN)
-        if noun.mass and kind not in ("cause", "language", "sport", "stuff"):
-            return self.weighted(MASS)
-        if kind == "stuff":
-            return (
-                "definite"
-                if noun.english == "noise"
-                else self.weighted({"possessive": 30, "definite": 50, "this": 20})
-            )
-        if noun.english in PAIRED and kind == "clothes":
-            return self.weighted(PAIRS)
-        if bulk and kind == "food" and self.chance(0.4):
-            return "bare"
-        for special in ("pet", "transport"):
-            if special in noun.kinds:
-                return self.weighted(DETERMINERS[special])
-        return self.weighted(DETERMINERS.get(kind, THING))
+def at_clock(dice: Dice) -> Constituent:
+    """At half past seven."""
+    return Constituent("time", PrepPhrase("at", "um", "accusative", clock(dice)))
 
-    def _adjective_rate(self, noun: Noun) -> float:
-        return {"kin": 0.1, "job": 0.2, "circle": 0.15}.get(noun.kinds[0], 0.32)
 
-    def _owner(self, owner: Pronoun | None) -> Pronoun:
-        # Most often the subject's own, else the speaker's: an unknown his would have to be guessed.
-        if owner and self.chance(0.7):
-            return owner
-        return self.pick((Pronoun(1), Pronoun(1), Pronoun(1, True)))
-
-    def _owner_phrase(self, noun: Noun) -> NounPhrase:
-        owner = self.fresh(
-            choices(("kin",) if noun.kinds[0] in ("kin", "circle") else ("kin", "job", "circle"))
-        )
-        if owner.kinds[0] == "job":
-            return NounPhrase(owner, "definite")
-        return NounPhrase(owner, "possessive", owner=self.pick((Pronoun(1), Pronoun(1, True))))
+def duration(dice: Dice) -> Constituent:
+    """For three hours, until half past seven, until Monday."""
+    if dice.chance(0.6):
+        hours = count(UNITS[0], dice.integer(1, 9))
+        return Constituent("time", PrepPhrase("for", "lang", "accusative", hours))
+    if dice.chance(0.6):
+        return Constituent("time", PrepPhrase("until", "bis", "accusative", clock(dice)))
+    return Constituent("time", dice.pick(WORDS["until"]))

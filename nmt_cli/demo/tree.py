@@ -1,85 +1,63 @@
-"""The meaning of a sentence: a tree that both languages are spoken from.
+"""The meaning of a sentence: a tree that the linearizers of both languages read.
 
-The tree knows who does what when, what is denied and what is asked. Word order, agreement, case and
-endings are not in it: they belong to `english` and `german`.
+The tree says who does what when, what is negated and what is asked. Word order, agreement, case and endings
+are not in it: they belong to `english` and `german`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
-from nmt_cli.demo.lexicon import Adjective, Adverb, Name, Noun, Verb
+from nmt_cli.demo.lexicon import PRONOUNS, Adjective, Noun, Pronoun, Verb, Word
 
-# ruff: noqa: UP007  a union that is used before its members exist must be a string
-
-
-class Pronoun(NamedTuple):
-    """I, you, he, it…; `register` tells du, ihr and Sie apart, which English does not."""
-
-    person: int
-    plural: bool = False
-    gender: str = "m"
-    thing: bool = False
-    register: str = "du"
+OBJECTS = ("accusative", "dative", "recipient", "prepositional")
 
 
 class Person(NamedTuple):
-    """Anna, or with a title Mr. Weber; the gender is the name's own or that of the title."""
+    """Anna, or with a title Mr. Weber."""
 
-    name: Name
+    name: Word
     title: str = ""  # "m" Mr., "f" Mrs.
-
-    @property
-    def gender(self) -> str:
-        """Masculine or feminine."""
-        return self.title or self.name.gender
 
 
 class NounPhrase(NamedTuple):
-    """A noun with what belongs to it. `owner` is read by the determiners possessive, genitive and whose."""
+    """A noun and what belongs to it.
+
+    Determiners are definite, indefinite, this, no, which, how_many, bare, named, count and ordinal (with
+    `number`), possessive, genitive and whose (with `owner`), and three in which the languages differ: played (play
+    the piano: Klavier spielen), by (by train: mit dem Zug) and profession (is a doctor: ist Arzt).
+    """
 
     noun: Noun
-    determiner: (
-        str  # definite indefinite this every by which how_many bare count possessive genitive whose named
-    )
+    determiner: str
     plural: bool = False
     adjective: Adjective | None = None
     number: int = 0
-    owner: Union["Phrase", None] = None
-    relative: Union["Clause", None] = None
-    of: Union["NounPhrase", None] = None
+    owner: Phrase | None = None
+    relative: Clause | None = None
+    of: NounPhrase | None = None
 
 
 class Both(NamedTuple):
-    """Two people joined by and."""
+    """Two people joined by `and`."""
 
-    left: "Phrase"
-    right: "Phrase"
+    left: Phrase
+    right: Phrase
 
 
 class Gap(NamedTuple):
-    """What a relative clause says something about: it becomes the relative pronoun."""
+    """The noun that a relative clause is about; it becomes the relative pronoun."""
 
     noun: Noun
     plural: bool
 
 
-class Asked(NamedTuple):
-    """Who or what."""
-
-    person: bool
+Phrase = Pronoun | Person | NounPhrase | Both | Gap | Word
 
 
-class Expletive(NamedTuple):
-    """The subject of it rains and there is."""
-
-    word: str  # it, there
-
-
-Phrase = Union[Pronoun, Person, NounPhrase, Both, Gap, Asked, Expletive]
-
-
-class Relation(NamedTuple):
-    """A preposition in both languages with the case it governs in German; it may be empty in one of them."""
+class PrepPhrase(NamedTuple):
+    """A prepositional phrase, with the case it takes in German; `english` is empty after a verb's particle."""
 
     english: str
     german: str
@@ -87,113 +65,58 @@ class Relation(NamedTuple):
     phrase: Phrase
 
 
-class City(NamedTuple):
-    """In or to a city or country."""
-
-    english: str
-    german: str
-    name: Name
-
-
-class Clock(NamedTuple):
-    """At a quarter to eight; `preposition` is at, until or nothing."""
-
-    hour: int
-    minute: int
-    preposition: str = "at"
-
-
-class Day(NamedTuple):
-    """On Monday, until Monday, every Monday."""
-
-    weekday: Name
-    preposition: str = "on"
-
-
-class Date(NamedTuple):
-    """On the third of May."""
-
-    day: int
-    month: Name
-
-
-class Season(NamedTuple):
-    """In May, in summer."""
-
-    name: Name
-
-
-class Span(NamedTuple):
-    """Three hours ago, in three hours, for three hours."""
-
-    kind: str  # ago, in, for
-    number: int
-    unit: Noun
-
-
 class Quality(NamedTuple):
-    """Is very old, is older than Peter, is as old as Peter."""
+    """Very old, older than Peter, as old as Peter."""
 
     adjective: Adjective
     degree: str = ""  # very, too, more, as
     than: Phrase | None = None
 
 
-class Profession(NamedTuple):
-    """Is a doctor; German has no article here, unless there is none to be one."""
-
-    noun: Noun
+Value = Phrase | PrepPhrase | Quality
 
 
-class Measure(NamedTuple):
-    """Is twenty years old, costs twenty euros."""
+class Constituent(NamedTuple):
+    """A part of a clause."""
 
-    kind: str  # age, price
-    number: int
-
-
-Value = Union[Phrase, Adverb, Relation, City, Clock, Day, Date, Season, Span, Quality, Profession, Measure]
-
-
-class Part(NamedTuple):
-    """A part of a clause and the role it plays."""
-
-    # accusative dative recipient prepositional time frequency manner instrument place direction predicate
-    role: str
+    role: str  # one of OBJECTS; predicate, price, direction, place, instrument, manner, time, frequency
     value: Value
+
+    @property
+    def phrase(self) -> Value:
+        """The value without its preposition."""
+        return self.value.phrase if isinstance(self.value, PrepPhrase) else self.value
 
 
 class Clause(NamedTuple):
-    """One verb and everything around it; `front` is the part that stands first, -1 the subject."""
+    """A verb and everything around it."""
 
     subject: Phrase
     verb: Verb
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Constituent, ...] = ()
     tense: str = "present"  # present progressive past future pluperfect
-    modal: str = ""
+    modal: str = ""  # can, must, want, should, may, like, would like
     negated: bool = False
-    front: int = -1
-    complement: Union["Content", "Infinitive", None] = None
+    front: int = -1  # the index of the part that stands first; -1 is the subject
+    complement: Complement | None = None
 
 
-class Content(NamedTuple):
-    """That, whether, or a question word (the clause's own front) and what is said, known or asked."""
+class Complement(NamedTuple):
+    """What somebody says, asks or tries: a clause after that or whether, an embedded question, an infinitive.
 
-    word: str  # that, whether, or empty for a question word
-    body: "Body"
+    The subject of an infinitive remains unspoken.
+    """
 
-
-class Infinitive(NamedTuple):
-    """To do something, in order to do something; the clause's subject is understood, not spoken."""
-
-    clause: Clause
-    purpose: bool = False
+    word: (
+        str  # that, whether, to, in order to; empty before a question word, which is the front of its clause
+    )
+    body: Body
 
 
 class Subordination(NamedTuple):
-    """A clause and its because, although, when…"""
+    """A clause with a subordinate clause: because, although, when…"""
 
-    main: "Body"
+    main: Body
     conjunction: str
     subordinate: Clause
     first: bool = False
@@ -202,96 +125,80 @@ class Subordination(NamedTuple):
 class Coordination(NamedTuple):
     """Two clauses of equal rank."""
 
-    left: "Body"
+    left: Body
     conjunction: str
-    right: "Body"
+    right: Body
 
 
-Body = Union[Clause, Subordination, Coordination]
+Body = Clause | Subordination | Coordination
 
 
 class Sentence(NamedTuple):
-    """What is said, asked or ordered, and perhaps to whom."""
+    """A whole sentence, and perhaps whom it addresses."""
 
     kind: str  # statement, question, order
     body: Body
     address: Phrase | None = None
 
 
-def agreement(tree: Phrase) -> Pronoun:
-    """The pronoun that has the person, number and gender of a phrase."""
-    match tree:
+def agreement(phrase: Phrase) -> Pronoun:
+    """The pronoun with the person, number and gender of a phrase."""
+    match phrase:
         case Pronoun():
-            return tree
-        case NounPhrase() | Gap():
-            return Pronoun(3, tree.plural, tree.noun.gender)
+            return phrase
         case Both():
-            first = any(agreement(side).person == 1 for side in tree)
-            return Pronoun(1 if first else 3, True)
-        case Person():
-            return Pronoun(3, False, tree.gender)
-        case Asked() | Expletive():
-            return Pronoun(3, False, "n")
+            return PRONOUNS["we" if any(agreement(side).person == "1" for side in phrase) else "they"]
+        case NounPhrase(plural=True) | Gap(plural=True):
+            return PRONOUNS["they"]
+        case NounPhrase(noun) | Gap(noun):
+            return PRONOUNS[{"m": "he", "f": "she", "n": "it"}[noun.gender]]
+        case Person(name, title):
+            return PRONOUNS["she" if title == "f" or name.group == "woman" else "he"]
+    return PRONOUNS["it"]
 
 
 def relative_of(value: Value) -> Clause | None:
-    """The relative clause at the end of a phrase, also behind a preposition."""
-    phrase = value.phrase if isinstance(value, Relation) else value
+    """The relative clause at the end of a phrase, if it has one."""
+    phrase = value.phrase if isinstance(value, PrepPhrase) else value
     return phrase.relative if isinstance(phrase, NounPhrase) else None
 
 
-OBJECTS = ("accusative", "dative", "recipient", "prepositional")
-CATEGORY = {Noun: "noun", Verb: "verb", Adjective: "adjective", Adverb: "adverb", Name: "name"}
-
-
-def pattern(node: object) -> str:
-    """The shape of a tree: every word replaced by its category; tense, determiners, numbers left out."""
-    kind = type(node)
-    if kind in CATEGORY:
-        return CATEGORY[kind]
-    if kind is Part:
-        assert isinstance(node, Part)
-        return f"{node.role}:{pattern(node.value)}"
-    if isinstance(node, tuple):
-        inner = ",".join(filter(None, map(pattern, node)))
-        return f"{kind.__name__ if hasattr(node, '_fields') else ''}({inner})"
-    return ""
+def punctuate(words: list[str], kind: str) -> str:
+    """Join the words of a sentence; of several commas in a row one remains, and none at the end."""
+    text = ""
+    for word in words:
+        if word != ",":
+            text += f" {word}"
+        elif not text.endswith(","):
+            text += ","
+    text = text.strip(" ,")
+    return text[0].upper() + text[1:] + {"statement": ".", "question": "?", "order": "!"}[kind]
 
 
 def combinations(tree: Sentence) -> list[tuple[str, str]]:
     """The pairs of words that belong together: a verb and its object, an adjective and its noun."""
     found: list[tuple[str, str]] = []
-    branches: list[object] = [tree]
-    while branches:
-        node = branches.pop()
+    nodes: list[object] = [tree]
+    while nodes:
+        node = nodes.pop()
         if isinstance(node, Clause):
             found += _governed(node)
         elif isinstance(node, NounPhrase) and node.adjective:
             found.append((node.adjective.german, node.noun.german))
         if isinstance(node, tuple):
-            branches += [child for child in node if type(child) in BRANCHING]
+            nodes += [child for child in node if type(child) in BRANCHING]
     return found
 
 
 def _governed(clause: Clause) -> Iterator[tuple[str, str]]:
     verb = clause.verb.prefix + clause.verb.infinitive
-    for role, part in clause.parts:
-        value = part.phrase if isinstance(part, Relation) else part
-        if isinstance(value, NounPhrase | Gap) and role in OBJECTS:
-            yield verb, value.noun.german
-        elif isinstance(value, Quality) and isinstance(clause.subject, NounPhrase | Gap):
-            yield value.adjective.german, clause.subject.noun.german
+    for part in clause.parts:
+        phrase = part.phrase
+        if isinstance(phrase, NounPhrase | Gap) and part.role in OBJECTS:
+            yield verb, phrase.noun.german
+        elif isinstance(phrase, Quality) and isinstance(clause.subject, NounPhrase | Gap):
+            yield phrase.adjective.german, clause.subject.noun.german
 
 
-BRANCHING = {
-    tuple,
-    Part,
-    NounPhrase,
-    Relation,
-    Quality,
-    Clause,
-    Content,
-    Infinitive,
-    Subordination,
-    Coordination,
-}
+PHRASES = {Constituent, NounPhrase, PrepPhrase, Quality}
+BRANCHING = {tuple, Clause, Complement, Subordination, Coordination} | PHRASES
