@@ -29,7 +29,7 @@ from nmt_cli.explanation.self_attention import self_attention_maps
 from nmt_cli.explanation.words import piece_label, word_attention, words_of
 from nmt_cli.model import Seq2Seq
 from nmt_cli.run import RunDirectory
-from nmt_cli.search import Considered, Hypothesis, ModelScorer, SearchTree, search
+from nmt_cli.search import Hypothesis, ModelScorer, SearchNode, SearchTree, search
 from nmt_cli.search.penalties import LengthNormalization, coverage_penalty
 from nmt_cli.vocabulary import Vocabularies, Vocabulary
 from nmt_cli.vocabulary.token_ids import EOS, UNK
@@ -44,7 +44,7 @@ class _Facts(NamedTuple):
     target: list[int]
     forced: Forced  # of the target
     found: list[Hypothesis]
-    steps: list[list[Considered]]
+    steps: list[list[SearchNode]]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nmt_cli.config import ModelConfig
 
 if TYPE_CHECKING:
-    from nmt_cli.search import Considered
+    from nmt_cli.search import SearchNode
 
 Matrix = tuple[tuple[float, ...], ...]
 
@@ -132,7 +132,7 @@ Prefix = tuple[int, ...]
 
 
 def beam_nodes(
-    steps: Sequence[Sequence[Considered]], best: Sequence[int], label: Callable[[int], str]
+    steps: Sequence[Sequence[SearchNode]], best: Sequence[int], label: Callable[[int], str]
 ) -> tuple[tuple[BeamNode, ...], ...]:
     """The candidates of every step; those on the way to `best`, ids that end in <eos>, are marked."""
     return tuple(
@@ -152,18 +152,18 @@ def beam_nodes(
     )
 
 
-def kept_prefixes(steps: Sequence[Sequence[Considered]]) -> set[Prefix]:
+def kept_prefixes(steps: Sequence[Sequence[SearchNode]]) -> set[Prefix]:
     """The beginnings of translations that were in the beam, with <eos> where they ended."""
     return {prefix for step in _with_prefixes(steps) for node, prefix in step if _goes_on(node)}
 
 
-def _goes_on(node: Considered) -> bool:
+def _goes_on(node: SearchNode) -> bool:
     return node.slot is not None or node.ended
 
 
 def _with_prefixes(
-    steps: Sequence[Sequence[Considered]],
-) -> Iterator[list[tuple[Considered, Prefix]]]:
+    steps: Sequence[Sequence[SearchNode]],
+) -> Iterator[list[tuple[SearchNode, Prefix]]]:
     """Each candidate with all that was said up to it."""
     prefixes: dict[int, Prefix] = {}  # by slot; none before the first step
     for step in steps:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.data.ragged import Ragged
-from nmt_cli.search.compaction import ROWS
+from nmt_cli.search.stopping import MIN_ROWS
 from nmt_cli.vocabulary.token_ids import PAD
 
 _POSITIONS = 16
@@ -20,7 +20,7 @@ _POSITIONS = 16
 
 def fill(ids: Ragged) -> Ragged:
     """One row, or at least 16; those that were not there are copies of the last, which is the shortest."""
-    missing = ROWS - len(ids)
+    missing = MIN_ROWS - len(ids)
     return (
         ids
         if missing <= 0 or len(ids) == 1

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from torch import Tensor
 
-from nmt_cli.search import Considered
+from nmt_cli.search import SearchNode
 from nmt_cli.translator.words import Groups, Links, group_pieces, links_of, word_attention, words_of
 
 
@@ -40,7 +40,7 @@ class Translation:
     attention: Tensor | None = None  # (T, S) on the CPU
     alignment: Links | None = None  # (source word, target word), counted from 0
     n_best: tuple[Translation, ...] | None = None  # the best first, which is this one, if search.n_best > 1
-    tree: tuple[tuple[Considered, ...], ...] | None = None  # for each step the candidates, the best first
+    tree: tuple[tuple[SearchNode, ...], ...] | None = None  # for each step the candidates, the best first
     parts: int = 1
     reached_limit: bool = False  # the longest length ended it, not the model
     whole_words: tuple[bool, bool] = (False, False)  # whether each piece is a word, source and target

@@ -86,7 +86,7 @@ def test_a_monstrous_pair_is_refused(nmt: Run, run: Path, files: tuple[Path, Pat
 def test_alignments_need_attention(nmt: Run, tmp_path: Path, files: tuple[Path, Path]) -> None:
     run = make_run(tmp_path / "run", ("model.preset=sutskever2014",))
     outcome = nmt("score", run, "--source", files[0], "--target", files[1], "--alignments")
-    assert (outcome.code, outcome.error) == (2, "error: --alignments needs attention, and the model has none")
+    assert (outcome.code, outcome.error) == (2, "error: --alignments needs attention, but the model has none")
 
 
 def test_settings_of_search_decide_the_score_but_not_log_probability(
