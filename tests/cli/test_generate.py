@@ -131,7 +131,7 @@ def test_one_sided_text_is_scored(nmt: Run, run: Path, tmp_path: Path) -> None:
         (("generate", "OTHER", "ba"), "is not a language model: it translates"),
         (("generate", "RUN", "ba", "--input", "TEXT"), "TEXT contradicts --input"),
         (("generate", "RUN", "a\nb"), "a prefix has a line break"),
-        (("generate", "RUN", "x" * 9000), "a beginning may have 4,096"),
+        (("generate", "RUN", "x" * 9000), "the limit for a beginning is 4,096"),
         (("generate", "RUN", "ba", "-n", "0"), "search.n_best = 0"),
         (("generate", "RUN", "ba", "--set", "train.seed=1"), "only search.* can be set here"),
         (("generate", "RUN", "--input", "MISSING"), "does not exist"),

@@ -78,7 +78,7 @@ def test_a_wide_beam_takes_fewer_sentences_at_a_time(
     texts = list(dict.fromkeys(LINES[:12]))
     together = translator.translate(texts)
     logits = translator.config.width * len(translator.vocabularies.target)
-    monkeypatch.setattr("nmt_cli.translator.translator._LOGITS", 4 * logits)
+    monkeypatch.setattr("nmt_cli.translator.translator._MAX_LOGITS", 4 * logits)
     sizes = [len(rows) for rows, _ in translator.batches(texts)]
     assert max(sizes) <= 4
     assert sum(sizes) == len(texts)
