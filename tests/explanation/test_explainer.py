@@ -10,7 +10,7 @@ from nmt_cli.config import PRESETS, ModelConfig, VocabularyConfig
 from nmt_cli.data.batch import collate
 from nmt_cli.errors import UsageError
 from nmt_cli.explanation import Explanation, explanations_json
-from nmt_cli.explanation.explainer import LONGEST
+from nmt_cli.explanation.explainer import MAX_PIECES
 from nmt_cli.explanation.explanation import attention_note
 from nmt_cli.translator import Translator
 from nmt_cli.vocabulary import Vocabulary
@@ -123,8 +123,8 @@ def test_a_blank_sentence_is_refused(make_explainer: MakeExplainer, text: str) -
 
 
 def test_a_sentence_that_is_too_long_is_refused_with_its_length(make_explainer: MakeExplainer) -> None:
-    long = "Hund " * (LONGEST + 1)
-    with pytest.raises(UsageError, match=rf"more than the {LONGEST}") as caught:
+    long = "Hund " * (MAX_PIECES + 1)
+    with pytest.raises(UsageError, match=rf"more than the {MAX_PIECES}") as caught:
         make_explainer().explain(long)
     assert "one by one" in caught.value.hint
 
