@@ -18,7 +18,7 @@ from torch import Tensor
 
 from nmt_cli.config import ModelConfig, SearchConfig
 from nmt_cli.corpus.cleaning import Normalization
-from nmt_cli.data.batch import pad_source
+from nmt_cli.data.batch import collate, pad_source
 from nmt_cli.errors import UsageError
 from nmt_cli.explanation.explanation import (
     Alternative,
@@ -31,7 +31,6 @@ from nmt_cli.explanation.explanation import (
     beam_nodes,
     kept_prefixes,
 )
-from nmt_cli.explanation.forced_decoding import Forced, force
 from nmt_cli.explanation.self_attention import self_attention_maps
 from nmt_cli.model import Seq2Seq
 from nmt_cli.run import RunDirectory
@@ -45,6 +44,7 @@ from nmt_cli.translator.decoding import (
     word_attention,
     words_of,
 )
+from nmt_cli.translator.forced_decoding import force
 from nmt_cli.vocabulary import Vocabularies, Vocabulary
 from nmt_cli.vocabulary.token_ids import EOS
 
@@ -57,9 +57,11 @@ class _Findings(NamedTuple):
 
     source: list[int]
     target: list[int]
-    forced: Forced  # of the target
+    log_p: list[float]  # T, of the target tokens
+    attention: Tensor | None  # (T, S) on the CPU
+    likely: list[list[tuple[int, float]]]  # T, the most probable ids with log p, best first
     hypotheses: list[Hypothesis]
-    tree: list[list[SearchNode]]
+    tree: list[list[SearchNode]]  # the candidates of each step
 
 
 @dataclass(frozen=True)
@@ -140,23 +142,33 @@ class Explainer:
 
     def _search_and_force(self, source: list[int], given: list[int] | None, alternatives: int) -> _Findings:
         """Search, then forced decoding of the given translation or of the best one found."""
-        scorer = ModelScorer(self.model)
-        padded, lengths = pad_source([source])
-        memory = scorer.encode(padded.to(scorer.device), lengths)
-        target_side = self.vocabularies.target
+        scorer, target_side = ModelScorer(self.model), self.vocabularies.target
         tree = SearchTree(candidates=2 * self.search.width)
-        found = search(
+        padded, lengths = pad_source([source])
+        [hypotheses] = search(
             scorer,
-            memory,
+            scorer.encode(padded.to(scorer.device), lengths),
             lengths,
             self.search,
             banned=target_side.banned,
             alignment=target_side.has_unknown,
             tree=tree,
-        )[0]
-        target = [*(found[0].tokens if given is None else given), EOS]
-        forced = force(scorer, memory, target, count=alternatives + 1, banned=target_side.banned)
-        return _Findings([*source, EOS], target, forced, found, tree.steps(0))
+        )
+        target = hypotheses[0].tokens if given is None else given
+        batch = collate([source], [target]).to(scorer.device)
+        forced = force(self.model, batch, n=alternatives + 1, banned=target_side.banned)
+        return _Findings(
+            source=[*source, EOS],
+            target=[*target, EOS],
+            log_p=forced.log_p.tolist(),
+            attention=None if forced.attention is None else forced.attention[0].float().cpu(),
+            likely=[
+                list(zip(*columns, strict=True))
+                for columns in zip(forced.best.tolist(), forced.best_log_p.tolist(), strict=True)
+            ],
+            hypotheses=hypotheses,
+            tree=tree.steps(0),
+        )
 
     def _encode(self, vocabulary: Vocabulary, text: str) -> list[int]:
         """Ids without <eos>; empty for a blank text."""
@@ -175,10 +187,10 @@ class Explainer:
         source_side, target_side = self.vocabularies.source, self.vocabularies.target
         source_words = split_words(source_side, findings.source)
         target_words = split_words(target_side, findings.target)
-        log_p = findings.forced.log_p
+        log_p = findings.log_p
         attention: Matrix | None = None
         between_words: Matrix | None = None
-        if (alpha := findings.forced.attention) is not None:  # (T, S)
+        if (alpha := findings.attention) is not None:  # (T, S)
             attention = _matrix(alpha)
             between_words = _matrix(
                 word_attention(alpha.double(), _groups(source_words), _groups(target_words))
@@ -192,7 +204,7 @@ class Explainer:
             source=text,
             translation=n_best[0].text if target is None else target,
             forced=target is not None,
-            score=self._score(findings.forced),
+            score=self._score(findings),
             log_probability=sum(log_p),
             source_pieces=tuple(piece_label(source_side, token) for token in findings.source),
             target_pieces=tuple(piece_label(target_side, token) for token in findings.target),
@@ -207,27 +219,27 @@ class Explainer:
         )
 
     def _steps(self, findings: _Findings, alternatives: int) -> tuple[Prediction, ...]:
-        vocabulary, target, forced = self.vocabularies.target, findings.target, findings.forced
+        vocabulary, target = self.vocabularies.target, findings.target
         kept = kept_prefixes(findings.tree)
         return tuple(
             Prediction(
                 piece_label(vocabulary, token),
-                exp(forced.log_p[t]),
+                exp(findings.log_p[t]),
                 tuple(
                     Alternative(piece_label(vocabulary, other), exp(log_p), (*target[:t], other) in kept)
-                    for other, log_p in forced.likely[t]
+                    for other, log_p in findings.likely[t]
                     if other != token
                 )[:alternatives],
             )
             for t, token in enumerate(target)
         )
 
-    def _score(self, forced: Forced) -> float:
+    def _score(self, findings: _Findings) -> float:
         """The score search would give it: with length normalization and coverage penalty."""
-        log_p = torch.tensor(sum(forced.log_p))
-        score = LengthNormalization.of(self.search).score(log_p, len(forced.log_p))
-        if self.search.coverage_penalty and forced.attention is not None:
-            coverage = forced.attention.sum(dim=0)[None, None]  # (1, 1, S)
+        log_p = torch.tensor(sum(findings.log_p))
+        score = LengthNormalization.of(self.search).score(log_p, len(findings.log_p))
+        if self.search.coverage_penalty and findings.attention is not None:
+            coverage = findings.attention.sum(dim=0)[None, None]  # (1, 1, S)
             everywhere = torch.ones(coverage.shape[1:], dtype=torch.bool)  # (1, S)
             score = score + coverage_penalty(coverage, everywhere, self.search.coverage_penalty)[0, 0]
         return float(score)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -24,6 +25,35 @@ from nmt_cli.vocabulary import Vocabularies
 
 MAX_TOKENS = 4096  # per side; attention is a matrix of source × target
 _CHUNK = 1024  # tokens whose logits are held at the same time
+
+
+class Forced(NamedTuple):
+    """What a model predicts for the N target tokens of a batch, <eos> included."""
+
+    log_p: Tensor  # (N,) of the tokens
+    attention: Tensor | None  # (B, T, S), if the model has attention
+    best: Tensor  # (N, n) ids of the n most probable tokens, best first
+    best_log_p: Tensor  # (N, n)
+
+
+def force(model: Seq2Seq, batch: Batch, *, n: int = 0, banned: Sequence[int] = ()) -> Forced:
+    """Decode the targets of a batch by teacher forcing; the `n` best tokens are chosen among those not `banned`."""
+    memory = model.encode(batch.source, batch.source_lengths)
+    features, attention = model.decode(memory, batch.target_inputs)  # (B, T, F), (B, T, S)
+    real = features.flatten(0, 1).index_select(0, batch.positions)  # (N, F)
+    excluded = torch.tensor(banned, dtype=torch.long, device=real.device)
+    of_tokens, best = [], []
+    for chunk, labels in zip(torch.split(real, _CHUNK), torch.split(batch.labels, _CHUNK), strict=True):
+        log_p = model.project(chunk).float().log_softmax(dim=-1)  # (≤ 1024, V)
+        of_tokens.append(log_p.gather(1, labels[:, None])[:, 0])
+        allowed = log_p.index_fill(1, excluded, -torch.inf) if n else log_p
+        best.append(allowed.topk(min(n, log_p.shape[1] - len(banned))))
+    return Forced(
+        torch.cat(of_tokens),
+        attention,
+        torch.cat([top.indices for top in best]),
+        torch.cat([top.values for top in best]),
+    )
 
 
 @dataclass(frozen=True)
@@ -83,7 +113,7 @@ class PairScorer:
         total: Tensor | None = None
         attentions: list[Tensor] = []
         for model in self.models:
-            log_p, alpha = forced_log_p(model, batch)
+            log_p, alpha, *_ = force(model, batch)
             attentions += [alpha] if attention and alpha is not None else []
             total = log_p if total is None else torch.logaddexp(total, log_p)
         assert total is not None
@@ -114,16 +144,3 @@ class PairScorer:
             token_log_probabilities=log_p.tolist(),
             attention=attention,
         )
-
-
-def forced_log_p(model: Seq2Seq, batch: Batch) -> tuple[Tensor, Tensor | None]:
-    """log p (N,) of the real target tokens of a batch, and attention (B, T, S), if the model has attention."""
-    memory = model.encode(batch.source, batch.source_lengths)
-    features, attention = model.decode(memory, batch.target_inputs)  # (B, T, F), (B, T, S)
-    real = features.flatten(0, 1).index_select(0, batch.positions)  # (N, F)
-    chunks = zip(torch.split(real, _CHUNK), torch.split(batch.labels, _CHUNK), strict=True)
-    log_p = [
-        model.project(chunk).float().log_softmax(dim=-1).gather(1, labels[:, None])[:, 0]
-        for chunk, labels in chunks
-    ]
-    return torch.cat(log_p), attention
