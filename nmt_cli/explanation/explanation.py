@@ -174,20 +174,20 @@ def _with_prefixes(
 
 
 _NONE = (
-    "This model has no attention: the source reaches the decoder as one vector, so there is no map of "
-    "where it looked. Confidence, alternatives and the beam are there."
+    "This model has no attention: the decoder sees the source as a single vector, so there is no attention map. "
+    "Confidence, alternatives and the beam are available."
 )
 _BEFORE = (
-    "A row is where the model looked in order to say its word. It is computed from the decoder state s(t-1), "
-    "before the decoder reads the word that it said last: all words but that one decide it."
+    "Each row shows the attention that produced its word. It is computed from the decoder state s(t-1), before "
+    "the decoder reads the previous target word, so that word does not influence it."
 )
 _AFTER = (
-    "A row is where the model looked in order to say its word. It is computed from the decoder state s(t), "
-    "after the decoder has read the word that it said last."
+    "Each row shows the attention that produced its word. It is computed from the decoder state s(t), after "
+    "the decoder has read the previous target word."
 )
 _TRANSFORMER = (
-    "A row is where the last layer looked in order to say its word, after all that was said before. "
-    "Lower layers look, too, and are not shown."
+    "Each row shows the cross-attention of the last layer that produced its word. "
+    "Lower layers attend to the source as well; they are not shown."
 )
 
 
@@ -205,8 +205,8 @@ def _sentences(model: ModelConfig) -> Iterator[str]:
     else:
         yield _BEFORE if model.query == "before" else _AFTER
     if model.heads is not None and model.heads > 1:
-        yield f"It is the mean of {model.heads} heads, which may look at different places."
+        yield f"It is the mean of {model.heads} heads, which may attend to different positions."
     if model.hard_attention:
         yield "Attention is hard: all the weight is on the most probable position."
     if model.attention_span != "global":
-        yield "Attention is local: outside of its window there is no weight."
+        yield "Attention is local: positions outside the window have no weight."

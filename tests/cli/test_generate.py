@@ -15,13 +15,13 @@ LANGUAGE_MODEL = ("model.preset=mikolov2010", "model.encoder_layers=0", "search.
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("runs") / "run", LANGUAGE_MODEL, likes_bytes=False)
+    return make_run(tmp_path_factory.mktemp("runs") / "run", LANGUAGE_MODEL, prefers_bytes=False)
 
 
 @pytest.fixture(scope="module")
 def word_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = (*LANGUAGE_MODEL, "vocabulary.kind=word", "vocabulary.size=40")
-    return make_run(tmp_path_factory.mktemp("runs") / "words", settings, likes_bytes=False)
+    return make_run(tmp_path_factory.mktemp("runs") / "words", settings, prefers_bytes=False)
 
 
 @pytest.fixture(scope="module")

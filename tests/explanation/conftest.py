@@ -1,4 +1,4 @@
-"""Explainers with tiny models of every preset, and explanations made by hand."""
+"""Explainers with tiny untrained models, and a hand-made explanation."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Pieces as words, and attention between words."""
+"""Splitting pieces into the words of an explanation."""
 
 import pytest
 
@@ -23,18 +23,18 @@ def words(vocabulary: Vocabulary, text: str) -> list[str]:
         ("(Hund)", ["(", "Hund", ")"]),
     ],
 )
-def test_words_begin_at_spaces_and_at_punctuation(
+def test_words_start_at_spaces_and_at_punctuation(
     vocabulary: Vocabulary, text: str, expected: list[str]
 ) -> None:
     assert words(vocabulary, text) == [*expected, "<eos>"]
 
 
-def test_a_text_without_spaces_is_shown_piece_by_piece() -> None:
+def test_in_a_script_without_spaces_every_piece_is_a_word() -> None:
     lines = ["犬が走る。", "小さい犬が走る。", "猫が走る。", "猫と犬。"] * 6
     vocabulary = Vocabulary.train(lines, VocabularyConfig(kind="char", byte_fallback=False))
     assert words(vocabulary, "犬が走る。") == [*"犬が走る。", "<eos>"]
 
 
-def test_a_vocabulary_of_words_has_one_piece_for_each() -> None:
+def test_in_a_word_vocabulary_every_piece_is_a_word() -> None:
     vocabulary = Vocabulary.train(["ein Hund läuft", "ein Hund"] * 3, VocabularyConfig(kind="word", size=7))
     assert words(vocabulary, "ein Walross läuft") == ["ein", "<unk>", "läuft", "<eos>"]
