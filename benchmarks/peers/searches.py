@@ -44,8 +44,8 @@ def ours(sizes: dict[str, int], beam: int, int8: bool = False, **settings: Any) 
     from nmt_cli.config import SearchConfig
     from nmt_cli.model.fast.step_layout import arrange
     from nmt_cli.search import ModelScorer, search
-    from nmt_cli.search.compaction import ROWS
-    from nmt_cli.translator.batch_padding import widen
+    from nmt_cli.search.stopping import MIN_ROWS
+    from nmt_cli.translator.translator import pad_positions
 
     model, _ = import_module("peers.ours").build(**sizes, **settings)
     model.eval()
@@ -62,8 +62,8 @@ def ours(sizes: dict[str, int], beam: int, int8: bool = False, **settings: Any) 
     scorer = Scorer(model)
 
     def translate(source: Tensor, lengths: Tensor) -> list[int]:
-        real, missing = len(source), max(0, ROWS - len(source)) if len(source) > 1 else 0
-        source = widen(torch.cat([source, source[-1:].expand(missing, -1)]))
+        real, missing = len(source), max(0, MIN_ROWS - len(source)) if len(source) > 1 else 0
+        source = pad_positions(torch.cat([source, source[-1:].expand(missing, -1)]))
         lengths = torch.cat([lengths, lengths[-1:].expand(missing)])
         config = SearchConfig(beam_size=beam, max_length=1000, max_length_ratio=None)
         ending.begin()

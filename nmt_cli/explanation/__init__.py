@@ -1,28 +1,22 @@
-"""What a model did with a sentence, to be read in this order:
+"""Explanations: how a model translated a sentence. Reading order:
 
-explanation   the value: words, attention, confidence, alternatives, the beam
-words         pieces as words, and attention between words
-forced        forced decoding of one translation
-self_attention  where the layers of an LSTMN or a Transformer look on their own side
-beam          the search tree as plain data
-notes         what the rows of a map are, for each kind of model
-explainer     a run that explains sentences
-labels        text that becomes a label
-svg           one heat-map as a picture
-page          an interactive page: page.css, elements.js, attention.js, beam.js, page.js
+explanation      `Explanation`, the value: words, attention, confidence, alternatives, the beam
+explainer        `Explainer`: search and forced decoding of a sentence with the model of a run
+self_attention   the self-attention maps of an LSTMN or a Transformer
+page             an interactive HTML page: page.css, elements.js, attention.js, beam.js, page.js
 
-What is imported here needs no torch; `nmt_cli.explanation.explainer` does.
+The names exported here need no torch; `nmt_cli.explanation.explainer` does.
 """
 
 from nmt_cli.drawing.attention import attention_svg
 from nmt_cli.explanation.explanation import (
     Alternative,
     BeamNode,
-    Candidate,
     Explanation,
     Matrix,
+    Prediction,
+    RankedTranslation,
     SelfAttention,
-    Step,
     Word,
     explanations_json,
 )
@@ -31,11 +25,11 @@ from nmt_cli.explanation.page import explanation_page
 __all__ = [
     "Alternative",
     "BeamNode",
-    "Candidate",
     "Explanation",
     "Matrix",
+    "Prediction",
+    "RankedTranslation",
     "SelfAttention",
-    "Step",
     "Word",
     "attention_svg",
     "explanation_page",

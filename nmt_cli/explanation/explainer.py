@@ -1,56 +1,73 @@
-"""`Explainer`: a run that says what it did with a sentence."""
+"""`Explainer`: translate a sentence with a run and report what the model did.
+
+Search finds the translation and the beam; forced decoding of it (or of a given translation) yields the probability
+of each piece, its alternatives and the attention. Both are put together as an `Explanation`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import exp
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import torch
+from torch import Tensor
 
 from nmt_cli.config import ModelConfig, SearchConfig
 from nmt_cli.config.defaults import ALTERNATIVES
 from nmt_cli.corpus.cleaning import Normalization
-from nmt_cli.data.batch import pad_source
+from nmt_cli.data.batch import collate, pad_source
 from nmt_cli.errors import UsageError
 from nmt_cli.explanation.explanation import (
     Alternative,
-    Candidate,
     Explanation,
     Matrix,
-    Step,
+    Prediction,
+    RankedTranslation,
+    Word,
     attention_note,
     beam_nodes,
     kept_prefixes,
 )
-from nmt_cli.explanation.forced_decoding import Forced, force
 from nmt_cli.explanation.self_attention import self_attention_maps
-from nmt_cli.explanation.words import piece_label, word_attention, words_of
 from nmt_cli.model import Seq2Seq
 from nmt_cli.run import RunDirectory
-from nmt_cli.search import Considered, Hypothesis, ModelScorer, SearchTree, search
+from nmt_cli.search import Hypothesis, ModelScorer, SearchNode, SearchTree, search
 from nmt_cli.search.penalties import LengthNormalization, coverage_penalty
+from nmt_cli.translator.decoding import (
+    SPACE,
+    Groups,
+    decode_hypothesis,
+    group_pieces,
+    word_attention,
+    words_of,
+)
+from nmt_cli.translator.forced_decoding import force
 from nmt_cli.vocabulary import Vocabularies, Vocabulary
-from nmt_cli.vocabulary.token_ids import EOS, UNK
+from nmt_cli.vocabulary.token_ids import EOS
 
-LONGEST = 250  # pieces of a sentence: nobody can look at a larger map
+MAX_PIECES = 250  # per sentence: a larger heat map would be unreadable
+END = "<eos>"
 
 
-class _Facts(NamedTuple):
-    """What was found out about a sentence, in ids; both sides end in <eos>."""
+class _Findings(NamedTuple):
+    """The results for a sentence, as ids; both sides end in <eos>."""
 
     source: list[int]
     target: list[int]
-    forced: Forced  # of the target
-    found: list[Hypothesis]
-    steps: list[list[Considered]]
+    log_p: list[float]  # T, of the target tokens
+    attention: Tensor | None  # (T, S) on the CPU
+    likely: list[list[tuple[int, float]]]  # T, the most probable ids with log p, best first
+    hypotheses: list[Hypothesis]
+    tree: list[list[SearchNode]]  # the candidates of each step
 
 
 @dataclass(frozen=True)
 class Explainer:
-    """A model with all that its explanations tell."""
+    """A model with its vocabularies and settings."""
 
     model: Seq2Seq
     vocabularies: Vocabularies
@@ -68,9 +85,9 @@ class Explainer:
         search: Mapping[str, Any] | None = None,
         device: torch.device | str = "cpu",
     ) -> Self:
-        """The model to use of a run directory, with some settings of its search changed.
+        """The model of a run directory, with some search settings changed.
 
-        All that the beam finds is listed, unless `search.n_best` is given.
+        The explanation lists the whole beam, unless `search.n_best` is given.
         """
         run = RunDirectory.open(run_dir)
         run.check_kind(language_model=False)
@@ -88,7 +105,7 @@ class Explainer:
         )
 
     def check(self, text: str, target: str | None = None, *, name: str = "the sentence") -> None:
-        """Refuse a sentence, or its given translation, that cannot be explained, before any work is done."""
+        """Reject a sentence or given translation that is blank or too long, before any work is done."""
         _check(self._encode(self.vocabularies.source, text), name)
         if target is not None:
             _check(self._encode(self.vocabularies.target, target), f"the target of {name}")
@@ -102,70 +119,89 @@ class Explainer:
         alternatives: int = ALTERNATIVES,
         self_attention: bool = False,
     ) -> Explanation:
-        """Look at the translation that search finds for `text`, or at the given `target`.
+        """Explain the translation that search finds for `text`, or the given `target`.
 
-        `alternatives` are shown for each piece. Search runs in both cases, so that a given translation can be
-        compared with what the model found. `self_attention` adds where the layers look on their own side.
+        Search runs in both cases, so that a given translation can be compared with what the model finds.
+
+        alternatives     how many to list for each piece
+        self_attention   add the self-attention maps of the layers
         """
         self.check(text, target)
         source = self._encode(self.vocabularies.source, text)
         given = None if target is None else self._encode(self.vocabularies.target, target)
-        facts = self._find_out(source, given, alternatives)
+        findings = self._search_and_force(source, given, alternatives)
         normalized = self.normalization(text)
         n_best = tuple(
-            Candidate(self._text(one, normalized), one.score or 0.0, one.log_probability or 0.0)
-            for one in facts.found
+            RankedTranslation(
+                decode_hypothesis(hypothesis, normalized, self.vocabularies),
+                hypothesis.score or 0.0,
+                hypothesis.log_probability or 0.0,
+            )
+            for hypothesis in findings.hypotheses
         )
-        found = self._put_together(normalized, target, facts, n_best, alternatives)
+        explanation = self._explanation(normalized, target, findings, n_best, alternatives)
         if not self_attention:
-            return found
-        pieces = found.source_pieces, found.target_pieces
-        maps = self_attention_maps(self.model, self.settings, facts.source, facts.target, pieces)
-        return replace(found, self_attention=maps)
+            return explanation
+        pieces = explanation.source_pieces, explanation.target_pieces
+        maps = self_attention_maps(self.model, self.settings, findings.source, findings.target, pieces)
+        return replace(explanation, self_attention=maps)
 
-    def _find_out(self, source: list[int], given: list[int] | None, alternatives: int) -> _Facts:
-        """Search, then forced decoding of what was given or found."""
-        scorer = ModelScorer(self.model)
-        padded, lengths = pad_source([source])
-        memory = scorer.encode(padded.to(scorer.device), lengths)
-        target_side = self.vocabularies.target
+    def _search_and_force(self, source: list[int], given: list[int] | None, alternatives: int) -> _Findings:
+        """Search, then forced decoding of the given translation or of the best one found."""
+        scorer, target_side = ModelScorer(self.model), self.vocabularies.target
         tree = SearchTree(candidates=2 * self.search.width)
-        found = search(
+        padded, lengths = pad_source([source])
+        [hypotheses] = search(
             scorer,
-            memory,
+            scorer.encode(padded.to(scorer.device), lengths),
             lengths,
             self.search,
             banned=target_side.banned,
             alignment=target_side.has_unknown,
             tree=tree,
-        )[0]
-        target = [*(found[0].tokens if given is None else given), EOS]
-        forced = force(scorer, memory, target, count=alternatives + 1, banned=target_side.banned)
-        return _Facts([*source, EOS], target, forced, found, tree.steps(0))
+        )
+        target = hypotheses[0].tokens if given is None else given
+        batch = collate([source], [target]).to(scorer.device)
+        forced = force(self.model, batch, n=alternatives + 1, banned=target_side.banned)
+        return _Findings(
+            source=[*source, EOS],
+            target=[*target, EOS],
+            log_p=forced.log_p.tolist(),
+            attention=None if forced.attention is None else forced.attention[0].float().cpu(),
+            likely=[
+                list(zip(*columns, strict=True))
+                for columns in zip(forced.best.tolist(), forced.best_log_p.tolist(), strict=True)
+            ],
+            hypotheses=hypotheses,
+            tree=tree.steps(0),
+        )
 
     def _encode(self, vocabulary: Vocabulary, text: str) -> list[int]:
-        """Ids without <eos>; none of a blank text."""
+        """Ids without <eos>; empty for a blank text."""
         normalized = self.normalization(text)
         ids: list[int] = vocabulary.encode([normalized])[0].tolist()
         return ids if normalized.strip() else []
 
-    def _put_together(
+    def _explanation(
         self,
         text: str,
         target: str | None,
-        facts: _Facts,
-        n_best: tuple[Candidate, ...],
+        findings: _Findings,
+        n_best: tuple[RankedTranslation, ...],
         alternatives: int,
     ) -> Explanation:
         source_side, target_side = self.vocabularies.source, self.vocabularies.target
-        source_words = words_of(source_side, facts.source)
-        target_words = words_of(target_side, facts.target)
-        log_p = facts.forced.log_p
+        source_words = split_words(source_side, findings.source)
+        target_words = split_words(target_side, findings.target)
+        log_p = findings.log_p
         attention: Matrix | None = None
-        if facts.forced.attention is not None:
-            attention = tuple(tuple(row) for row in facts.forced.attention.tolist())
-        between_words = None if attention is None else word_attention(attention, source_words, target_words)
-        best = [*facts.found[0].tokens, EOS]
+        between_words: Matrix | None = None
+        if (alpha := findings.attention) is not None:  # (T, S)
+            attention = _matrix(alpha)
+            between_words = _matrix(
+                word_attention(alpha.double(), _groups(source_words), _groups(target_words))
+            )
+        best = [*findings.hypotheses[0].tokens, EOS]
         return Explanation(
             system=self.settings.preset,
             source_lang=self.source_lang,
@@ -174,61 +210,80 @@ class Explainer:
             source=text,
             translation=n_best[0].text if target is None else target,
             forced=target is not None,
-            score=self._score(facts.forced),
+            score=self._score(findings),
             log_probability=sum(log_p),
-            source_pieces=tuple(piece_label(source_side, token) for token in facts.source),
-            target_pieces=tuple(piece_label(target_side, token) for token in facts.target),
+            source_pieces=tuple(piece_label(source_side, token) for token in findings.source),
+            target_pieces=tuple(piece_label(target_side, token) for token in findings.target),
             source_words=source_words,
             target_words=target_words,
             confidence=tuple(exp(sum(log_p[word.first : word.end])) for word in target_words),
             attention=attention,
             word_attention=between_words,
-            steps=self._steps(facts, alternatives),
+            steps=self._steps(findings, alternatives),
             n_best=n_best,
-            beam=beam_nodes(facts.steps, best, lambda token: piece_label(target_side, token)),
+            beam=beam_nodes(findings.tree, best, lambda token: piece_label(target_side, token)),
         )
 
-    def _steps(self, facts: _Facts, alternatives: int) -> tuple[Step, ...]:
-        vocabulary, target, forced = self.vocabularies.target, facts.target, facts.forced
-        kept = kept_prefixes(facts.steps)
+    def _steps(self, findings: _Findings, alternatives: int) -> tuple[Prediction, ...]:
+        vocabulary, target = self.vocabularies.target, findings.target
+        kept = kept_prefixes(findings.tree)
         return tuple(
-            Step(
+            Prediction(
                 piece_label(vocabulary, token),
-                exp(forced.log_p[t]),
+                exp(findings.log_p[t]),
                 tuple(
                     Alternative(piece_label(vocabulary, other), exp(log_p), (*target[:t], other) in kept)
-                    for other, log_p in forced.likely[t]
+                    for other, log_p in findings.likely[t]
                     if other != token
                 )[:alternatives],
             )
             for t, token in enumerate(target)
         )
 
-    def _score(self, forced: Forced) -> float:
-        """The score that search would give: with length normalization and coverage penalty."""
-        log_p = torch.tensor(sum(forced.log_p))
-        score = LengthNormalization.of(self.search).score(log_p, len(forced.log_p))
-        if self.search.coverage_penalty and forced.attention is not None:
-            coverage = forced.attention.sum(dim=0)[None, None]  # (1, 1, S)
+    def _score(self, findings: _Findings) -> float:
+        """The score search would give it: with length normalization and coverage penalty."""
+        log_p = torch.tensor(sum(findings.log_p))
+        score = LengthNormalization.of(self.search).score(log_p, len(findings.log_p))
+        if self.search.coverage_penalty and findings.attention is not None:
+            coverage = findings.attention.sum(dim=0)[None, None]  # (1, 1, S)
             everywhere = torch.ones(coverage.shape[1:], dtype=torch.bool)  # (1, S)
             score = score + coverage_penalty(coverage, everywhere, self.search.coverage_penalty)[0, 0]
         return float(score)
 
-    def _text(self, hypothesis: Hypothesis, source: str) -> str:
-        """The text of a hypothesis; a word that is not known is that of the source."""
-        unknown: list[str] = []
-        if hypothesis.alignment is not None and UNK in hypothesis.tokens:
-            words = self.vocabularies.source.surfaces(source)
-            places = zip(hypothesis.tokens, hypothesis.alignment, strict=False)
-            unknown = [words[min(place, len(words) - 1)] for token, place in places if token == UNK]
-        return self.vocabularies.target.decode(hypothesis.tokens, unknown=unknown)
+
+def piece_label(vocabulary: Vocabulary, token: int) -> str:
+    """A piece as it is shown, with '▁' for a space."""
+    return END if token == EOS else vocabulary.pieces[token]
+
+
+def split_words(vocabulary: Vocabulary, tokens: Sequence[int]) -> tuple[Word, ...]:
+    """The words of ids that end in <eos>, which is a word of its own.
+
+    Punctuation is separate, because the attention of a full stop says little about the word before it.
+    """
+    pieces = [vocabulary.pieces[token] for token in tokens]
+    whole_words = vocabulary.kind == "word"
+    groups = group_pieces(pieces, whole_words=whole_words, separate_punctuation=True)
+    starts = sorted({0, *(group[0] for group in groups), len(tokens) - 1})
+    spans = list(pairwise([*starts, len(tokens)]))
+    texts = words_of(pieces, tuple(tuple(range(*span)) for span in spans))
+    words = [Word(text.strip() or SPACE, *span) for text, span in zip(texts, spans, strict=True)]
+    return (*words[:-1], replace(words[-1], text=END))
+
+
+def _groups(words: Sequence[Word]) -> Groups:
+    return tuple(tuple(range(word.first, word.end)) for word in words)
+
+
+def _matrix(weights: Tensor) -> Matrix:
+    return tuple(tuple(row) for row in weights.tolist())
 
 
 def _check(tokens: Sequence[int], name: str) -> None:
     if not tokens:
         raise UsageError(f"{name} is blank", hint="give a text with at least one word")
-    if len(tokens) > LONGEST:
+    if len(tokens) > MAX_PIECES:
         raise UsageError(
-            f"{name} has {len(tokens):,} tokens, more than the {LONGEST} that a map can show",
+            f"{name} has {len(tokens):,} tokens, more than the {MAX_PIECES} that a heat map can show",
             hint="explain its sentences or clauses one by one",
         )

@@ -1,4 +1,8 @@
-"""What a model did with one sentence, as plain data: `Explanation`."""
+"""`Explanation`: what a model did with one sentence, as plain data.
+
+It holds words, attention, confidence, alternatives and the beam; the functions below turn a search tree into the beam
+and describe what the rows of an attention map are.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 from nmt_cli.config import ModelConfig
 
 if TYPE_CHECKING:
-    from nmt_cli.search import Considered
+    from nmt_cli.search import SearchNode
 
 Matrix = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)
 class Word:
-    """A word as it is shown, and its pieces: first ≤ i < end."""
+    """A word as it is shown; its pieces are first ≤ i < end."""
 
     text: str
     first: int
@@ -27,16 +31,16 @@ class Word:
 
 @dataclass(frozen=True)
 class Alternative:
-    """A piece that the model could have said instead."""
+    """A piece the model could have produced instead."""
 
     piece: str
     probability: float
-    kept: bool  # whether the beam went on with it
+    kept: bool  # whether it stayed in the beam
 
 
 @dataclass(frozen=True)
-class Step:
-    """One piece of the translation and what else was likely there, the most probable first."""
+class Prediction:
+    """One piece of the translation, with its most probable alternatives, best first."""
 
     piece: str
     probability: float
@@ -48,17 +52,17 @@ class BeamNode:
     """A candidate of one step of the search."""
 
     piece: str
-    parent: int  # slot of the hypothesis it continues, among those of the step before
+    parent: int  # slot, after the previous step, of the hypothesis being continued
     probability: float  # of the piece
-    log_probability: float  # of all that was said up to it
-    slot: int | None  # where the hypothesis stands after the step; None if it ended or was dropped
+    log_probability: float  # of the hypothesis up to this piece
+    slot: int | None  # slot of the hypothesis after this step; None if it ended or was pruned
     ended: bool
-    best: bool  # on the way to the best translation
+    best: bool  # on the path to the best translation
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """One of the translations that the search found."""
+class RankedTranslation:
+    """One of the n best translations of search."""
 
     text: str
     score: float
@@ -67,20 +71,20 @@ class Candidate:
 
 @dataclass(frozen=True)
 class SelfAttention:
-    """Where a layer looked among the pieces of its own side, in the order in which it reads them."""
+    """The self-attention of one layer, with pieces in the order in which the layer reads them."""
 
     layer: str  # "encoder, layer 1"
     rows: tuple[str, ...]
-    columns: tuple[str, ...]  # <start>, or the piece whose state was looked at
+    columns: tuple[str, ...]  # <start>, or the piece whose state is attended to
     weights: Matrix
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """One sentence and its translation, looked at from all sides; <eos> is the last word of both.
+    """One sentence, its translation and how the model produced it; <eos> is the last word of both.
 
-    Attention rows are target positions, columns source positions; a row sums to 1 at most. A word of several source
-    pieces has the sum of their weights, a word of several target pieces the mean of their rows.
+    Attention rows are target positions, columns source positions; a row sums to at most 1. Word attention is summed
+    over the pieces of a source word and averaged over the pieces of a target word.
     """
 
     system: str  # the preset
@@ -89,8 +93,8 @@ class Explanation:
     note: str  # what attends to what, and when
     source: str
     translation: str
-    forced: bool  # whether the translation was given, not found
-    score: float  # by which translations are compared, with length normalization
+    forced: bool  # whether the translation was given rather than found by search
+    score: float  # by which search compares translations, with length normalization
     log_probability: float
     source_pieces: tuple[str, ...]  # S
     target_pieces: tuple[str, ...]  # T
@@ -99,10 +103,10 @@ class Explanation:
     confidence: tuple[float, ...]  # of each target word: the product of the probabilities of its pieces
     attention: Matrix | None  # (T, S); None if the model has none
     word_attention: Matrix | None  # (target words, source words)
-    steps: tuple[Step, ...]  # T
-    n_best: tuple[Candidate, ...]  # what search found, the best first
-    beam: tuple[tuple[BeamNode, ...], ...]  # the candidates of each step of the search, the best first
-    self_attention: tuple[SelfAttention, ...] = ()  # if it was asked for
+    steps: tuple[Prediction, ...]  # T
+    n_best: tuple[RankedTranslation, ...]  # of search, best first
+    beam: tuple[tuple[BeamNode, ...], ...]  # the candidates of each search step, best first
+    self_attention: tuple[SelfAttention, ...] = ()  # if requested
 
     @property
     def source_labels(self) -> list[str]:
@@ -115,36 +119,33 @@ class Explanation:
         return [word.text for word in self.target_words]
 
     def to_data(self) -> dict[str, Any]:
-        """Dictionaries, lists, texts and numbers only."""
+        """The explanation as dictionaries, lists, strings and numbers."""
         return asdict(self)
 
 
 def explanations_json(explanations: Sequence[Explanation]) -> str:
-    """All numbers as a JSON file: a list with an object for each sentence."""
+    """The content of a JSON file: a list with one object per sentence."""
     data = [explanation.to_data() for explanation in explanations]
     return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
 
 
-# The search tree as plain data, and the beginnings of translations that the beam went on with.
-
-
-Prefix = tuple[int, ...]
+_Prefix = tuple[int, ...]
 
 
 def beam_nodes(
-    steps: Sequence[Sequence[Considered]], best: Sequence[int], label: Callable[[int], str]
+    steps: Sequence[Sequence[SearchNode]], best: Sequence[int], label: Callable[[int], str]
 ) -> tuple[tuple[BeamNode, ...], ...]:
-    """The candidates of every step; those on the way to `best`, ids that end in <eos>, are marked."""
+    """The search tree as plain data; nodes on the path to `best`, ids that end in <eos>, are marked."""
     return tuple(
         tuple(
             BeamNode(
                 piece=label(node.token),
-                parent=node.parent if t else 0,  # samples have a root each, all the same
+                parent=node.parent if t else 0,  # samples start from separate but equal roots
                 probability=exp(node.log_probability),
                 log_probability=node.total,
                 slot=node.slot,
                 ended=node.ended,
-                best=_goes_on(node) and prefix == tuple(best[: t + 1]),
+                best=_is_kept(node) and prefix == tuple(best[: t + 1]),
             )
             for node, prefix in step
         )
@@ -152,49 +153,46 @@ def beam_nodes(
     )
 
 
-def kept_prefixes(steps: Sequence[Sequence[Considered]]) -> set[Prefix]:
-    """The beginnings of translations that were in the beam, with <eos> where they ended."""
-    return {prefix for step in _with_prefixes(steps) for node, prefix in step if _goes_on(node)}
+def kept_prefixes(steps: Sequence[Sequence[SearchNode]]) -> set[_Prefix]:
+    """The prefixes of translations that were in the beam; finished ones end in <eos>."""
+    return {prefix for step in _with_prefixes(steps) for node, prefix in step if _is_kept(node)}
 
 
-def _goes_on(node: Considered) -> bool:
+def _is_kept(node: SearchNode) -> bool:
     return node.slot is not None or node.ended
 
 
 def _with_prefixes(
-    steps: Sequence[Sequence[Considered]],
-) -> Iterator[list[tuple[Considered, Prefix]]]:
-    """Each candidate with all that was said up to it."""
-    prefixes: dict[int, Prefix] = {}  # by slot; none before the first step
+    steps: Sequence[Sequence[SearchNode]],
+) -> Iterator[list[tuple[SearchNode, _Prefix]]]:
+    """Each candidate with the tokens up to and including it."""
+    prefixes: dict[int, _Prefix] = {}  # by slot; empty before the first step
     for step in steps:
         nodes = [(node, (*prefixes.get(node.parent, ()), node.token)) for node in step]
         yield nodes
         prefixes = {node.slot: prefix for node, prefix in nodes if node.slot is not None}
 
 
-# What the rows of an attention map are, for each kind of model.
-
-
 _NONE = (
-    "This model has no attention: the source reaches the decoder as one vector, so there is no map of "
-    "where it looked. Confidence, alternatives and the beam are there."
+    "This model has no attention: the decoder sees the source as a single vector, so there is no attention map. "
+    "Confidence, alternatives and the beam are available."
 )
 _BEFORE = (
-    "A row is where the model looked in order to say its word. It is computed from the decoder state s(t-1), "
-    "before the decoder reads the word that it said last: all words but that one decide it."
+    "Each row shows the attention that produced its word. It is computed from the decoder state s(t-1), before "
+    "the decoder reads the previous target word, so that word does not influence it."
 )
 _AFTER = (
-    "A row is where the model looked in order to say its word. It is computed from the decoder state s(t), "
-    "after the decoder has read the word that it said last."
+    "Each row shows the attention that produced its word. It is computed from the decoder state s(t), after "
+    "the decoder has read the previous target word."
 )
 _TRANSFORMER = (
-    "A row is where the last layer looked in order to say its word, after all that was said before. "
-    "Lower layers look, too, and are not shown."
+    "Each row shows the cross-attention of the last layer that produced its word. "
+    "Lower layers attend to the source as well; they are not shown."
 )
 
 
 def attention_note(model: ModelConfig) -> str:
-    """What attends to what in a model of these settings, and when."""
+    """A note for the reader: what the rows of the attention map of such a model are."""
     return " ".join(_sentences(model))
 
 
@@ -207,8 +205,8 @@ def _sentences(model: ModelConfig) -> Iterator[str]:
     else:
         yield _BEFORE if model.query == "before" else _AFTER
     if model.heads is not None and model.heads > 1:
-        yield f"It is the mean of {model.heads} heads, which may look at different places."
+        yield f"It is the mean of {model.heads} heads, which may attend to different positions."
     if model.hard_attention:
         yield "Attention is hard: all the weight is on the most probable position."
     if model.attention_span != "global":
-        yield "Attention is local: outside of its window there is no weight."
+        yield "Attention is local: positions outside the window have no weight."

@@ -1,4 +1,4 @@
-"""What the pieces of one side look at among themselves: a map for each layer of an LSTMN or a Transformer."""
+"""Self-attention maps, one for each layer of an LSTMN or a Transformer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nmt_cli.explanation.explanation import SelfAttention
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.self_attention import self_attention
 
-START = "<start>"  # what there is before the first piece: the first state, or <bos>
+START = "<start>"  # before the first piece: the initial state, or <bos>
 
 
 def has_self_attention(settings: ModelConfig) -> bool:
@@ -25,11 +25,11 @@ def self_attention_maps(
     target: Sequence[int],
     pieces: tuple[Sequence[str], Sequence[str]],
 ) -> tuple[SelfAttention, ...]:
-    """One for each layer, for ids that end in <eos>; `pieces` are the texts of both."""
+    """One map per layer, for ids that end in <eos>; `pieces` are the labels of both sides."""
     device = model.vocabulary.weight.device
-    found = self_attention(model, collate([source[:-1]], [target[:-1]]).to(device))
+    by_layer = self_attention(model, collate([source[:-1]], [target[:-1]]).to(device))
     maps = []
-    for name, alpha in found.items():
+    for name, alpha in by_layer.items():
         rows, columns = _labels(name, settings, *pieces)
         weights = tuple(tuple(row) for row in alpha[0].float().cpu().tolist())
         maps.append(SelfAttention(_title(name), rows, columns, weights))
@@ -45,9 +45,9 @@ def _title(name: str) -> str:
 def _labels(
     name: str, settings: ModelConfig, source: Sequence[str], target: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What stands at the rows and at the columns, in the order in which the layer reads."""
+    """The labels of rows and columns, in the order in which the layer reads."""
     if name.startswith("decoder."):
-        return tuple(target), (START, *target[:-1])  # what was said before
+        return tuple(target), (START, *target[:-1])  # the previous pieces
     if settings.reverse_source:
         source = [*source[-2::-1], source[-1]]  # <eos> stays at the end
     if settings.cell == "transformer":

@@ -1,20 +1,17 @@
-"""Search for the best translation, to be read in this order:
+"""Search for the best translation. Reading order:
 
-scorer        what search asks of a model or of an ensemble
-candidates    the continuations of a step, and which of them end
+scorer        what search needs from a model or an ensemble
+candidates    the continuations of a step: the best, or sampled; and which of them end
 constraints   banned tokens, lengths, repetitions, prefixes
-penalties     length normalisation and coverage
-stopping      when a sentence needs no further step
-sampling      candidates drawn at random
-leaving       which sentences leave the batch
-hypotheses    backpointers, and the translations read back from them
-tree          everything that was considered
+penalties     length normalization and coverage penalty
+stopping      when a sentence is done, and when done sentences leave the batch
+trace         backpointers, the hypotheses read off them, and the search tree
 greedy        the loop for the best token alone
-beam          the loop for all else, and `search`
+beam          the loop for everything else, and `search`, the entry point
 """
 
 from nmt_cli.search.beam import search
 from nmt_cli.search.scorer import Ensemble, ModelScorer, Scorer
-from nmt_cli.search.trace import Considered, Hypothesis, SearchTree
+from nmt_cli.search.trace import Hypothesis, SearchNode, SearchTree
 
-__all__ = ["Considered", "Ensemble", "Hypothesis", "ModelScorer", "Scorer", "SearchTree", "search"]
+__all__ = ["Ensemble", "Hypothesis", "ModelScorer", "Scorer", "SearchNode", "SearchTree", "search"]

@@ -1,4 +1,7 @@
-"""The candidates of a step: which tokens may continue which hypotheses, the most probable first."""
+"""The candidates of a step: which tokens continue which hypotheses, chosen as the most probable or sampled.
+
+B sentences · K hypotheses per sentence · V tokens · C candidates per step
+"""
 
 from functools import cache
 from typing import NamedTuple
@@ -7,30 +10,32 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from nmt_cli.config.search import SearchConfig
 from nmt_cli.vocabulary.token_ids import EOS
 
-_SMALLEST, _LARGEST = 64, 160  # tokens of a chunk, of which only the maximum is looked at first
+# Size of a vocabulary chunk. Top-k looks at the maximum of each chunk first, and then into the best chunks only.
+_SMALLEST_CHUNK, _LARGEST_CHUNK = 64, 160
 
 
 class Candidates(NamedTuple):
     """C continuations of the K hypotheses of each of B sentences."""
 
     tokens: Tensor  # (B, C)
-    parents: Tensor  # (B, C) the hypothesis that is continued
-    scores: Tensor  # (B, C) log P with the token; -∞ where there is no such continuation
+    parents: Tensor  # (B, C) index of the hypothesis being continued
+    scores: Tensor  # (B, C) log P including the token; -∞ where there is no such continuation
     log_p: Tensor  # (B, C) log p of the token alone
 
     def select(self, rows: Tensor) -> "Candidates":
         """The sentences `rows` (B',) only."""
-        return Candidates(*(part.index_select(0, rows) for part in self))
+        return Candidates(*(column.index_select(0, rows) for column in self))
 
 
-class Split(NamedTuple):
-    """The candidates of a step, those that end a hypothesis apart from those that go on."""
+class EndedAndOpen(NamedTuple):
+    """The candidates of a step, separated into those that end a hypothesis and those that stay open."""
 
-    ended: Tensor  # (B, E) which of the E ≤ K best candidates are <eos>; no matter where the score is -∞
-    order: Tensor  # (B, K') the candidates that go on
-    live: Candidates  # (B, K') the same; score -∞ where there were not so many
+    ended: Tensor  # (B, E) which of the E ≤ K best candidates are <eos>; meaningless where the score is -∞
+    order: Tensor  # (B, K') indices of the open candidates
+    open: Candidates  # (B, K') the open candidates themselves; score -∞ where there are fewer than K'
 
 
 def best_candidates(log_p: Tensor, scores: Tensor, count: int) -> Candidates:
@@ -38,13 +43,13 @@ def best_candidates(log_p: Tensor, scores: Tensor, count: int) -> Candidates:
 
         score_kv = log P_k + log p_kv
 
-    is monotone in log p, also after rounding. So the best `count` tokens lie in the `count` chunks of the
-    vocabulary with the best maxima: one pass over log p finds the maxima, and top-k sees these chunks only (on a
-    CPU four times as fast). What a sentence gets is a function of its own numbers: neighbours decide no tie.
+    is monotone in log p, even after rounding. So the best `count` tokens lie in the `count` vocabulary chunks
+    with the largest maxima: one pass over log p finds the maxima, and top-k looks at these chunks only (four times
+    as fast on a CPU). A sentence's candidates depend on its own numbers only: its neighbors cannot break a tie.
     """
     B, K, V = log_p.shape
     count = min(count, K * V)
-    size, missing = _chunks(V)
+    size, missing = _chunk_size(V)
     chunks = (pad(log_p, (0, missing), value=-torch.inf) if missing else log_p).view(B, K, -1, size)
     maxima = scores[..., None] + chunks.amax(dim=3)  # (B, K, N)
     N = maxima.shape[2]
@@ -55,13 +60,13 @@ def best_candidates(log_p: Tensor, scores: Tensor, count: int) -> Candidates:
     before = scores.gather(1, best // N)  # (B, c)
     total, index = (before[..., None] + token_log_p).flatten(1).topk(count)  # (B, C)
     chunk = best.gather(1, index // size)  # (B, C)
-    # Where no continuation is left all are -∞, and what was missing may be among them: the model must know the token.
+    # If nothing can continue, every score is -∞ and top-k may pick the chunk's padding: keep the id valid.
     tokens = (chunk % N * size + index % size).clamp(max=V - 1)  # (B, C)
     return Candidates(tokens, chunk // N, total, token_log_p.flatten(1).gather(1, index))
 
 
 def force(candidates: Candidates, tokens: Tensor, log_p: Tensor, scores: Tensor) -> Candidates:
-    """Where tokens (B,) are not negative, each hypothesis is continued by that token, and by nothing else.
+    """Where tokens (B,) is not negative, that token is the only continuation of each hypothesis.
 
     log p (B, K) of the token after each hypothesis; log P so far (B, K).
     """
@@ -77,26 +82,83 @@ def force(candidates: Candidates, tokens: Tensor, log_p: Tensor, scores: Tensor)
     return Candidates(*(torch.where(forced, a, b) for a, b in zip(only, candidates, strict=True)))
 
 
-def split(candidates: Candidates, width: int) -> Split:
-    """A hypothesis ends if it does so among the `width` best candidates; the best others go on.
+def split_ended(candidates: Candidates, width: int) -> EndedAndOpen:
+    """A hypothesis ends if its <eos> is among the `width` best candidates; the best others stay open.
 
-    At most K of the 2 K best candidates end in <eos>, so K others are always there to go on.
+    At most K of the 2 K best candidates are <eos>, so there are always K others.
     """
     ends = candidates.tokens == EOS  # (B, C)
     scores = candidates.scores.masked_fill(ends, -torch.inf)  # (B, C)
     ended = ends[:, :width]  # (B, E)
-    if ends.shape[1] <= width:  # all go on that can: a greedy hypothesis, samples
+    if ends.shape[1] <= width:  # greedy search and samples: whatever did not end stays open
         order = torch.arange(ends.shape[1], device=ends.device).expand_as(ends)
-        return Split(ended, order, candidates._replace(scores=scores))
+        return EndedAndOpen(ended, order, candidates._replace(scores=scores))
     best, order = scores.topk(width)  # (B, K')
     tokens, parents, log_p = (
-        part.gather(1, order) for part in (candidates.tokens, candidates.parents, candidates.log_p)
+        column.gather(1, order) for column in (candidates.tokens, candidates.parents, candidates.log_p)
     )
-    return Split(ended, order, Candidates(tokens, parents, best, log_p))
+    return EndedAndOpen(ended, order, Candidates(tokens, parents, best, log_p))
 
 
 @cache
-def _chunks(V: int) -> tuple[int, int]:
-    """The size of equal chunks of V tokens, and how many tokens are missing for that."""
-    size = max(size for size in range(1, _LARGEST + 1) if V % size == 0)
-    return (size, 0) if size >= min(_SMALLEST, V) else (_LARGEST, -V % _LARGEST)
+def _chunk_size(V: int) -> tuple[int, int]:
+    """The size of equal chunks of V tokens, and how many tokens of padding they need."""
+    size = max(size for size in range(1, _LARGEST_CHUNK + 1) if V % size == 0)
+    return (size, 0) if size >= min(_SMALLEST_CHUNK, V) else (_LARGEST_CHUNK, -V % _LARGEST_CHUNK)
+
+
+# Sampling. A token is drawn from a counter-based generator, so a sentence's sample never depends on its batch.
+
+# SplitMix64 (Steele, Lea & Flood 2014), constants as signed 64-bit integers.
+_GOLDEN = 0x9E3779B97F4A7C15 - 2**64
+_MIX_1 = 0xBF58476D1CE4E5B9 - 2**64
+_MIX_2 = 0x94D049BB133111EB - 2**64
+
+
+def sample_candidates(log_p: Tensor, scores: Tensor, uniform: Tensor, config: SearchConfig) -> Candidates:
+    """Draw one token per hypothesis: log p (B, K, V) of each token, log P so far and uniform numbers (B, K).
+
+    q ∝ p^(1 / temperature), restricted to the `top_k` most probable tokens and then to the smallest set of those
+    with probability mass `top_p`. Scores are computed from p, not from q.
+    """
+    values, tokens = log_p, None  # (B, K, V)
+    if config.top_k is not None:
+        values, tokens = log_p.topk(min(config.top_k, log_p.shape[2]))  # (B, K, top_k), best first
+    elif config.top_p is not None:
+        values, tokens = log_p.sort(dim=2, descending=True, stable=True)  # (B, K, V)
+    q = (values / config.temperature).softmax(dim=2, dtype=torch.float64)
+    cumulative = q.cumsum(dim=2)
+    mass = cumulative[..., -1:]  # (B, K, 1)
+    if config.top_p is not None:
+        kept = cumulative - q < config.top_p  # up to and including the token that reaches top_p
+        mass = cumulative.where(kept, 0.0).amax(dim=2, keepdim=True)
+    # The first token with Σ_{v' ≤ v} q_v' > u, which is never one with probability 0.
+    index = torch.searchsorted(cumulative, uniform[..., None] * mass, right=True)  # (B, K, 1)
+    index = index.clamp(max=q.shape[2] - 1)
+    drawn = index if tokens is None else tokens.gather(2, index)  # (B, K, 1)
+    token_log_p = log_p.gather(2, drawn)[..., 0]  # (B, K)
+    parents = torch.arange(log_p.shape[1], device=log_p.device).expand_as(scores)
+    return Candidates(drawn[..., 0], parents, scores + token_log_p, token_log_p)
+
+
+def sentence_seeds(seed: int, numbers: Tensor) -> Tensor:
+    """A seed (B,) per sentence, from the global seed and the sentence numbers (B,)."""
+    return _mix(_mix(torch.full_like(numbers, seed)) + numbers)
+
+
+def uniforms(seeds: Tensor, step: int, width: int) -> Tensor:
+    """Uniform numbers (B, K) in [0, 1) for one step: a function of seed (B,), step and hypothesis only."""
+    counters = torch.arange(step * width, (step + 1) * width, device=seeds.device)  # (K,)
+    bits = _mix(seeds[:, None] + (counters + 1) * _GOLDEN)  # (B, K)
+    return _shift(bits, 11).double() * 2.0**-53
+
+
+def _mix(x: Tensor) -> Tensor:
+    x = (x ^ _shift(x, 30)) * _MIX_1
+    x = (x ^ _shift(x, 27)) * _MIX_2
+    return x ^ _shift(x, 31)
+
+
+def _shift(x: Tensor, bits: int) -> Tensor:
+    """Logical shift to the right; torch's own shift copies the sign bit."""
+    return (x >> bits) & ((1 << (64 - bits)) - 1)

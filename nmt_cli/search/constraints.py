@@ -1,4 +1,4 @@
-"""What a translation must and must not say: banned tokens, lengths, repetitions, a given beginning."""
+"""Constraints on translations: banned tokens, minimum and maximum length, no repeated n-grams, given prefixes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,22 +10,22 @@ from torch import Tensor
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.vocabulary.token_ids import EOS
 
-_FREE = -1  # in place of a token: the sentence may say what it likes
+_FREE = -1  # in place of a forced token: the sentence is free to choose
 
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """A forced token comes first (a prefix, <eos> at the longest length); other rules hold where none is.
+    """A forced token (from a prefix, or <eos> at the maximum length) takes precedence over all other rules.
 
-    t tokens stand already when the token of step t = 0, 1, … is chosen. Lengths do not count <eos>.
+    At step t = 0, 1, … a hypothesis has t tokens. Lengths do not count <eos>.
     """
 
     banned: Tensor  # (n,) ids
     min_length: int
     ngram: int  # 0 if repetitions are allowed
-    limits: Tensor  # (B,) the longest length of each sentence
-    prefix: Tensor | None  # (B, P) forced tokens, _FREE where a sentence has no more of them
-    shortest_limit: int  # of all sentences, known on the host: nothing is forced in between
+    limits: Tensor  # (B,) the maximum length of each sentence
+    prefix: Tensor | None  # (B, P) forced tokens, _FREE after the end of a sentence's prefix
+    shortest_limit: int  # over all sentences, kept on the host: no step has to wait for the device
     longest_limit: int
 
     def select(self, rows: Tensor) -> Self:
@@ -34,7 +34,7 @@ class Constraints:
         return replace(self, limits=self.limits.index_select(0, rows), prefix=prefix)
 
     def forced(self, t: int) -> Tensor | None:
-        """(B,) the token that must come next, _FREE where there is a choice; None if all are free."""
+        """(B,) the token that must come next, _FREE where there is a choice; None if no sentence is forced."""
         in_prefix = self.prefix is not None and t < self.prefix.shape[1]
         if not in_prefix and t < self.shortest_limit:
             return None
@@ -42,7 +42,7 @@ class Constraints:
         return torch.where(self.limits <= t, EOS, free)
 
     def exclude(self, log_p: Tensor, t: int, sequences: Tensor | None) -> None:
-        """Log p (B, K, V) becomes -∞ in place where a token may not follow `sequences` (B, K, t)."""
+        """Set log p (B, K, V) to -∞, in place, where a token may not follow `sequences` (B, K, t)."""
         if len(self.banned):
             log_p.index_fill_(2, self.banned, -torch.inf)
         if t < self.min_length:
@@ -52,17 +52,17 @@ class Constraints:
 
 
 def exclude_repetitions(log_p: Tensor, sequences: Tensor, n: int) -> None:
-    """Log p (B, K, V) becomes -∞ in place where a token would repeat an n-gram of `sequences` (B, K, t)."""
+    """Set log p (B, K, V) to -∞, in place, where a token would repeat an n-gram of `sequences` (B, K, t)."""
     windows = sequences.unfold(2, n, 1)  # (B, K, t-n+1, n) all n-grams so far
-    last = sequences[:, :, None, sequences.shape[2] - n + 1 :]  # (B, K, 1, n-1) would begin the next one
+    last = sequences[:, :, None, sequences.shape[2] - n + 1 :]  # (B, K, 1, n-1) start of the next n-gram
     repeats = (windows[..., :-1] == last).all(dim=-1)  # (B, K, t-n+1)
     ceiling = torch.where(repeats, -torch.inf, torch.inf).to(log_p.dtype)
-    # A minimum, because one token may end several windows.
+    # A minimum, because a token may be the last of several windows.
     log_p.scatter_reduce_(2, windows[..., -1], ceiling, "amin")
 
 
 def length_limits(config: SearchConfig, source_lengths: Tensor) -> Tensor:
-    """How long a translation may become, <eos> left out: (B,) for sources with `source_lengths` (B,)."""
+    """Maximum length (B,) of the translations of sources with `source_lengths` (B,), not counting <eos>."""
     limits = torch.full_like(source_lengths, config.max_length)
     if config.max_length_ratio is not None:
         allowed = (source_lengths * config.max_length_ratio).long() + config.max_length_constant
@@ -83,12 +83,12 @@ def build_constraints(
     forced = None
     if prefix is not None and any(prefix):
         assert len(prefix) == len(source_lengths)
-        assert not any(EOS in tokens for tokens in prefix), "a prefix goes on after its last token"
+        assert not any(EOS in tokens for tokens in prefix), "a prefix cannot contain <eos>"
         forced = torch.full((len(prefix), max(map(len, prefix))), _FREE)  # (B, P)
         for row, tokens in zip(forced, prefix, strict=True):
             row[: len(tokens)] = torch.tensor(tokens, dtype=torch.long)
         limits = torch.maximum(limits, (forced != _FREE).sum(dim=1))
-    assert EOS not in banned, "nothing could ever end"
+    assert EOS not in banned, "no hypothesis could ever end"
     return Constraints(
         banned=torch.tensor(banned, dtype=torch.long, device=device),
         min_length=config.min_length,

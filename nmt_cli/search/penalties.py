@@ -8,12 +8,11 @@ length and are compared by log P.
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
 
-_UNSEEN = 1e-6  # coverage of a position that got no attention at all: log 0 would end every comparison
+_MIN_COVERAGE = 1e-6  # for positions without any attention: log 0 = -∞ would make all scores equal
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class LengthNormalization:
 
     @classmethod
     def of(cls, config: SearchConfig) -> "LengthNormalization":
-        """The normalisation that the settings describe."""
+        """The normalization that the settings describe."""
         return cls(config.length_normalization, config.length_penalty, config.word_reward)
 
     def score(self, log_p: Tensor, length: int | Tensor) -> Tensor:
@@ -48,10 +47,10 @@ class LengthNormalization:
                 return log_p
 
     def bound(self, log_p: Tensor, shortest: int, longest: Tensor) -> Tensor:
-        """The best score with which log P (B,) so far can end, if `shortest` ≤ |Y| ≤ `longest` (B,).
+        """An upper bound for the final score of log P (B,) so far, if `shortest` ≤ |Y| ≤ `longest` (B,).
 
-        What follows adds nothing above 0 to log P ≤ 0, and every score is monotone in |Y|: dividing by lp, or
-        a reward γ ≥ 0, favours the longest; γ < 0 the shortest. The coverage penalty is never above 0.
+        Further tokens can only lower log P ≤ 0, and every score is monotone in |Y|: division by lp and a reward
+        γ ≥ 0 favor the longest, γ < 0 the shortest. The coverage penalty is never positive.
         """
         return self.score(log_p, shortest if self.kind == "reward" and self.gamma < 0 else longest)
 
@@ -62,11 +61,5 @@ def coverage_penalty(coverage: Tensor, mask: Tensor, beta: float) -> Tensor:
     cp(X; Y) = β Σ_i log min(Σ_j α_ji, 1)
     (Wu et al. 2016, equation 14; the <eos> of the source is a position as well)
     """
-    log_covered = coverage.clamp(_UNSEEN, 1.0).log()  # (B, K, S)
+    log_covered = coverage.clamp(_MIN_COVERAGE, 1.0).log()  # (B, K, S)
     return beta * (log_covered * mask[:, None]).sum(dim=-1)
-
-
-def source_mask(lengths: Tensor, device: torch.device) -> Tensor:
-    """(B, S) true on the real positions of sources with `lengths` (B,) on the CPU."""
-    positions = torch.arange(int(lengths.max()), device=device)
-    return positions < lengths.to(device, non_blocking=True)[:, None]

@@ -1,4 +1,4 @@
-"""What search asks of a model, or of several: the next token's logits for every hypothesis."""
+"""What search needs from a model or an ensemble: logits of the next token for every hypothesis."""
 
 import math
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ class Scorer(Protocol[MemoryT, StateT]):
 
     @property
     def device(self) -> torch.device:
-        """Where tokens are wanted and logits are given."""
+        """Where tokens and logits live."""
         ...
 
     @property
     def normalized(self) -> bool:
-        """Whether the logits are log-probabilities already."""
+        """Whether the logits are already log-probabilities."""
         ...
 
     def encode(self, source: Tensor, lengths: Tensor) -> MemoryT:
@@ -38,7 +38,10 @@ class Scorer(Protocol[MemoryT, StateT]):
 
 
 class ModelScorer(Scorer[MemoryT, StateT]):
-    """One model. Its logits stay logits: search subtracts logΣexp from the few that it looks at."""
+    """One model: a decoder step and the projection to the vocabulary.
+
+    It returns plain logits. Search applies log_softmax to them, or skips it where only the argmax matters.
+    """
 
     normalized = False
 
@@ -70,32 +73,32 @@ class ModelScorer(Scorer[MemoryT, StateT]):
 class EnsembleMemory(Memory):
     """The memory of each model."""
 
-    parts: tuple[Any, ...]
+    members: tuple[Any, ...]
 
     def select(self, rows: Tensor) -> Self:
-        """The sentences `rows` (B',) of every part."""
-        return type(self)(tuple(part.select(rows) for part in self.parts))
+        """The sentences `rows` (B',) of every member."""
+        return type(self)(tuple(member.select(rows) for member in self.members))
 
 
 @dataclass(frozen=True, eq=False)
 class EnsembleState(State):
     """The state of each model."""
 
-    parts: tuple[Any, ...]
+    members: tuple[Any, ...]
 
     def select(self, rows: Tensor) -> Self:
-        """The sentences `rows` (B',) of every part."""
-        return type(self)(tuple(part.select(rows) for part in self.parts))
+        """The sentences `rows` (B',) of every member."""
+        return type(self)(tuple(member.select(rows) for member in self.members))
 
     def reorder(self, parents: Tensor) -> Self:
-        """The hypotheses `parents` (B, K') of every part."""
-        return type(self)(tuple(part.reorder(parents) for part in self.parts))
+        """The hypotheses `parents` (B, K') of every member."""
+        return type(self)(tuple(member.reorder(parents) for member in self.members))
 
 
 class Ensemble(Scorer[EnsembleMemory, EnsembleState]):
-    """p(y_t) = Σ_i p_i(y_t) / M of M models with one target vocabulary   (Sutskever et al. 2014, section 3.6)
+    """p(y_t) = Σ_i p_i(y_t) / M for M models that share a target vocabulary   (Sutskever et al. 2014, section 3.6)
 
-    In log space: log p = logΣ_i exp(log p_i) - log M. Attention is the mean over the models that have one.
+    In log space: log p = logΣ_i exp(log p_i) - log M. Attention is the mean over the models that have attention.
     """
 
     normalized = True
@@ -115,8 +118,8 @@ class Ensemble(Scorer[EnsembleMemory, EnsembleState]):
 
     def start(self, memory: EnsembleMemory, beam: int) -> EnsembleState:
         """Every model's state before the first step."""
-        pairs = zip(self.scorers, memory.parts, strict=True)
-        return EnsembleState(tuple(scorer.start(part, beam) for scorer, part in pairs))
+        pairs = zip(self.scorers, memory.members, strict=True)
+        return EnsembleState(tuple(scorer.start(member, beam) for scorer, member in pairs))
 
     def step(
         self, tokens: Tensor, state: EnsembleState, memory: EnsembleMemory
@@ -124,7 +127,7 @@ class Ensemble(Scorer[EnsembleMemory, EnsembleState]):
         """Tokens (B, K) → log p (B, K, V), next states, mean attention (B, K, S)."""
         total: Tensor | None = None
         states, attentions = [], []
-        for scorer, state_i, memory_i in zip(self.scorers, state.parts, memory.parts, strict=True):
+        for scorer, state_i, memory_i in zip(self.scorers, state.members, memory.members, strict=True):
             z, after, attention = scorer.step(tokens, state_i, memory_i)
             log_p_i = z.float().log_softmax(dim=-1)  # (B, K, V)
             total = log_p_i if total is None else torch.logaddexp(total, log_p_i)

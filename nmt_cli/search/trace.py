@@ -1,4 +1,7 @@
-"""Hypotheses, and the trace of a search from which they are read back at its end."""
+"""What a search leaves behind: its trace, the hypotheses read off it by backpointers, and the search tree.
+
+B sentences · B' of them still in the batch · K hypotheses per sentence · E candidates that may end · T steps
+"""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -6,34 +9,50 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from nmt_cli.search.candidates import Candidates, Split
+from nmt_cli.search.candidates import Candidates, EndedAndOpen
 from nmt_cli.vocabulary.token_ids import EOS
 
 
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
-    """One translation. m tokens and <eos> make |Y| = m + 1; what was not asked for is None."""
+    """One translation: m tokens and <eos>, so |Y| = m + 1. What was not requested is None."""
 
     tokens: list[int]  # m ids, without <eos>
-    score: float | None  # by which the n best are sorted: s(Y, X)
+    score: float | None  # s(Y, X), by which the n best are sorted
     log_probability: float | None  # log P(Y | X), <eos> included
     token_log_probabilities: list[float] | None  # m + 1
-    attention: Tensor | None  # (m + 1, S) on the CPU; row t is where the model looked when it said token t
-    alignment: list[int] | None  # m + 1, the position with the highest weight in each of these rows
+    attention: Tensor | None  # (m + 1, S) on the CPU; row t is the attention that produced token t
+    alignment: list[int] | None  # m + 1, the position of the maximum of each attention row
+
+
+class Recorded(NamedTuple):
+    """What a search records besides tokens."""
+
+    scores: bool
+    attention: bool
+    alignment: bool
+
+    def rows(self, alpha: Tensor | None) -> Tensor | None:
+        """The attention (B, K, S), if it is recorded."""
+        return alpha if self.attention else None
+
+    def maxima(self, alpha: Tensor | None) -> Tensor | None:
+        """The position (B, K) of the maximum of each attention row, if it is recorded."""
+        return alpha.argmax(dim=-1) if self.alignment and alpha is not None else None
 
 
 class TraceStep(NamedTuple):
-    """What one step leaves behind of the B' sentences that were still there; it is never reordered later."""
+    """One step of the B' sentences that were still in the batch; never reordered afterwards."""
 
     sentences: Tensor  # (B',) which sentences
-    rows: Tensor  # (B,) the row of each sentence; 0 if it is not there
-    tokens: Tensor  # (B', K') of the hypotheses that go on
+    rows: Tensor  # (B,) the row of each sentence; 0 if it has left the batch
+    tokens: Tensor  # (B', K') of the hypotheses that stay open
     parents: Tensor  # (B', K')
     log_p: Tensor  # (B', K') of the token
     ended: Tensor  # (B', E) scores of the hypotheses that ended, -∞ elsewhere
     ended_parents: Tensor  # (B', E)
     ended_log_p: Tensor  # (B', E) of <eos>
-    attention: Tensor | None  # (B', K, S) of the hypotheses before the step
+    attention: Tensor | None  # (B', K, S) of the hypotheses being continued
     alignment: Tensor | None  # (B', K) its argmax
 
 
@@ -57,14 +76,14 @@ class Trace:
     steps: list[TraceStep] = field(default_factory=list)
 
     def hypotheses(self, n: int, source_lengths: Tensor) -> list[list[Hypothesis]]:
-        """The n best finished hypotheses of each sentence, or as many as there are, the best first."""
+        """The n best finished hypotheses of each sentence, or as many as there are, best first."""
         paths = self._walk_back(n)
         totals = paths.log_p.double().sum(dim=2).tolist()
-        scores, lengths, tokens, log_p = (part.tolist() for part in paths[:4])
+        scores, lengths, tokens, log_p = (column.tolist() for column in paths[:4])
         alignment = None if paths.alignment is None else paths.alignment.tolist()
         attention = None if paths.attention is None else paths.attention.cpu()
         results: list[list[Hypothesis]] = []
-        for b, positions in enumerate(source_lengths.tolist()):
+        for b, source_length in enumerate(source_lengths.tolist()):
             results.append([])
             for i in range(len(scores[b])):
                 if scores[b][i] == -torch.inf:
@@ -76,16 +95,16 @@ class Trace:
                         score=scores[b][i] if self.scores else None,
                         log_probability=totals[b][i] if self.scores else None,
                         token_log_probabilities=log_p[b][i][:m] if self.scores else None,
-                        attention=None if attention is None else attention[b, i, :m, :positions],
+                        attention=None if attention is None else attention[b, i, :m, :source_length],
                         alignment=None if alignment is None else alignment[b][i][:m],
                     )
                 )
         return results
 
     def _walk_back(self, n: int) -> _Paths:
-        """From the n best ends along the parents to the first step, for all sentences at once."""
+        """Follow the parents from the n best ends to the first step, for all sentences at once."""
         scores, last, rank = self._best_ends(n)  # (B, n) each
-        slot = torch.zeros_like(last)  # (B, n) the hypothesis that the path was after the step
+        slot = torch.zeros_like(last)  # (B, n) index of the path's hypothesis after the step
         columns: list[tuple[Tensor, ...]] = []
         for t, step in reversed(list(enumerate(self.steps))):
             row = step.rows[:, None]  # (B, 1)
@@ -96,15 +115,15 @@ class Trace:
                 torch.where(ends, EOS, step.tokens[row, slot]),
                 torch.where(ends, step.ended_log_p[end], step.log_p[row, slot]).masked_fill(last < t, 0.0),
             ]
-            slot = parent.masked_fill(last < t, 0)  # the path is longer than this, or it begins here
-            column += [part[row, slot] for part in (step.attention, step.alignment) if part is not None]
+            slot = parent.masked_fill(last < t, 0)  # paths that ended earlier have not started yet
+            column += [table[row, slot] for table in (step.attention, step.alignment) if table is not None]
             columns.append(tuple(column))
-        tokens, log_p, *rest = (torch.stack(part[::-1], dim=2) for part in zip(*columns, strict=True))
+        tokens, log_p, *rest = (torch.stack(values[::-1], dim=2) for values in zip(*columns, strict=True))
         attention = rest.pop(0) if self.steps[0].attention is not None else None
         return _Paths(scores, last + 1, tokens, log_p, attention, rest.pop() if rest else None)
 
     def _best_ends(self, n: int) -> tuple[Tensor, Tensor, Tensor]:
-        """The n best ends: score, step and rank in that step, each (B, n). The earlier wins a tie."""
+        """The n best ends: score, step and rank within the step, each (B, n). Ties go to the earlier step."""
         T, E = len(self.steps), max(step.ended.shape[1] for step in self.steps)
         ended = self.steps[0].ended.new_full((self.sentences, T, E), -torch.inf)
         for t, step in enumerate(self.steps):
@@ -113,58 +132,55 @@ class Trace:
         return scores[:, :n], index[:, :n] // E, index[:, :n] % E
 
 
-# The tree of everything that a search considered, for those who want to look at it.
-
-
-class Considered(NamedTuple):
-    """A candidate of one step."""
+class SearchNode(NamedTuple):
+    """A candidate of one step of the search tree."""
 
     token: int
-    parent: int  # slot of the hypothesis it continues, among those of the step before
+    parent: int  # slot, after the previous step, of the hypothesis being continued
     log_probability: float  # of the token
-    total: float  # log P with the token
-    slot: int | None  # where the hypothesis stands after this step; None if it ended or was dropped
+    total: float  # log P including the token
+    slot: int | None  # slot of the hypothesis after this step; None if it ended or was pruned
     ended: bool
 
 
 @dataclass
 class SearchTree:
-    """Give one to `search` and look at it afterwards; `candidates` are recorded at each step, or more."""
+    """Pass one to `search` to record the candidates of each step."""
 
-    candidates: int = 0  # at least twice the width of the beam
-    _steps: list[tuple[Tensor, Candidates, Split]] = field(default_factory=list, repr=False)
+    candidates: int = 0  # how many to record; never fewer than twice the beam width
+    _steps: list[tuple[Tensor, Candidates, EndedAndOpen]] = field(default_factory=list, repr=False)
 
-    def add(self, sentences: Tensor, candidates: Candidates, split: Split) -> None:
-        """A step of the sentences (B',) that are still looked at."""
+    def add(self, sentences: Tensor, candidates: Candidates, split: EndedAndOpen) -> None:
+        """A step of the sentences (B',); -1 for those that are done."""
         self._steps.append((sentences, candidates, split))
 
-    def steps(self, sentence: int) -> list[list[Considered]]:
+    def steps(self, sentence: int) -> list[list[SearchNode]]:
         """The candidates of each step of a sentence, best first, until it was done."""
         return [
-            _considered(candidates, split, rows[0])
+            _nodes(candidates, split, rows[0])
             for sentences, candidates, split in self._steps
             if (rows := (sentences == sentence).nonzero()[:, 0].tolist())
         ]
 
 
-def _considered(candidates: Candidates, split: Split, row: int) -> list[Considered]:
+def _nodes(candidates: Candidates, split: EndedAndOpen, row: int) -> list[SearchNode]:
     slots = {candidate: slot for slot, candidate in enumerate(split.order[row].tolist())}
     ended = split.ended[row].tolist()
-    live = (split.live.scores[row] > float("-inf")).tolist()
-    columns = (part[row].tolist() for part in candidates)
-    result = []
+    is_open = (split.open.scores[row] > -torch.inf).tolist()
+    columns = (column[row].tolist() for column in candidates)
+    nodes = []
     for i, (token, parent, total, log_p) in enumerate(zip(*columns, strict=True)):
-        if total == float("-inf"):
+        if total == -torch.inf:
             continue
         slot = slots.get(i)
-        result.append(
-            Considered(
+        nodes.append(
+            SearchNode(
                 token=token,
                 parent=parent,
                 log_probability=log_p,
                 total=total,
-                slot=slot if slot is not None and live[slot] else None,
+                slot=slot if slot is not None and is_open[slot] else None,
                 ended=i < len(ended) and ended[i],
             )
         )
-    return result
+    return nodes

@@ -1,20 +1,13 @@
-"""Texts to texts with a model, to be read in this order:
+"""Text to text with a model. Reading order:
 
-words         pieces of a vocabulary → words between spaces, and attention between them
-alignment     links between words from attention
-translation   what is known of a translated line
-segments      lines that are too long, cut where it hurts least
-parts         what is searched for: lines, or parts of long ones
-filling       batches whose shape cannot change a result
-decoding      from ids that search found to text
-joining       one translation from those of the parts
-quantization  products in 8-bit integers
-loading       run directories → models that belong together
-forced        how probable given translations are
-translator    `Translator`: encode, search in batches of similar length, decode, put back in order
-lines, pairs  bytes → lines, one text or two
-stream        an endless text, window by window
-formats       how a line is written
+translator        `Translator`: segment, encode, search in batches of similar length, decode, restore the order
+segmentation      lines → segments: normalized, and split where a line is too long
+decoding          ids → text, words and word alignments; source words for <unk>
+translation       `Translation`: from hypotheses, and from the segments of a line
+forced_decoding   how probable given translations are
+loading           run directories → models
+streaming         an endless input, window by window
+output_formats    plain text, TSV and JSON lines
 """
 
 from nmt_cli.translator.translation import Details, Translation

@@ -1,78 +1,162 @@
-"""From the ids that search found to text."""
+"""From token ids to text: words, word alignments, and source words for <unk>.
+
+A sentencepiece piece carries its preceding space as '▁', so words can be read off the pieces. Byte pieces (<0xE2>)
+belong to the word around them. A piece of nothing but white space belongs to the word that follows it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+from collections.abc import Iterable, Sequence
 
-from nmt_cli.search import Hypothesis, SearchTree
-from nmt_cli.translator.segmentation import Part
-from nmt_cli.translator.translation import Details, Translation, with_links
+import torch
+from torch import Tensor
+
+from nmt_cli.search import Hypothesis
 from nmt_cli.vocabulary import Vocabularies
-from nmt_cli.vocabulary.token_ids import EOS, UNK
+from nmt_cli.vocabulary.token_ids import UNK
 
-_BREAKS = str.maketrans("\n\r", "  ")
+SPACE = "▁"  # U+2581, sentencepiece's space
+_RESERVED = ("<s>", "</s>", "<pad>")
+_WHITE = SPACE + "\t\r"
+_WHITE_BYTES = ("<0x09>", "<0x0D>")  # tab, carriage return
+_LINE_BREAKS = str.maketrans("\n\r", "  ")
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
+# Scripts written without spaces between words (Thai, Lao, Burmese, Khmer, Japanese, Chinese).
+_NO_SPACES = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
+)
+
+Groups = tuple[tuple[int, ...], ...]
+"""For each word the positions of its pieces, in order."""
+
+Links = tuple[tuple[int, int], ...]
+"""Word alignment: (source word, target word), counted from 0."""
 
 
-class Decoding:
-    """Makes translations of hypotheses."""
+def group_pieces(
+    pieces: Sequence[str], *, whole_words: bool = False, separate_punctuation: bool = False
+) -> Groups:
+    """The positions of each word's pieces; <eos> and other reserved pieces belong to no word.
 
-    def __init__(self, vocabularies: Vocabularies, details: Details) -> None:
-        self._vocabularies = vocabularies
-        self._details = details
-        self._whole_words = (vocabularies.source.kind == "word", vocabularies.target.kind == "word")
+    whole_words           every piece is a word (vocabularies of kind `word`, where <unk> has no space in front)
+    separate_punctuation  punctuation is a word of its own where it has its own pieces, and in scripts without
+                          spaces every piece is a word
+    """
+    groups: list[list[int]] = []
+    waiting: list[int] = []  # pieces of nothing but white space
+    inside = False  # whether the next letter continues the last word
+    for position, piece in enumerate(pieces):
+        if piece in _RESERVED:
+            inside = False
+            continue
+        letters = "" if piece in _WHITE_BYTES else piece.strip(_WHITE)
+        if piece.startswith(SPACE) or whole_words:
+            inside = False
+        if not letters:
+            waiting.append(position)
+            continue
+        if separate_punctuation and inside and _is_boundary(pieces[position - 1], piece):
+            inside = False
+        if inside and not waiting:
+            groups[-1].append(position)
+        else:
+            groups.append([*waiting, position])
+            waiting = []
+        inside = not piece.endswith(SPACE)
+    if groups:
+        groups[-1] += waiting  # spaces at the end
+    return tuple(map(tuple, groups))
 
-    def translation(
-        self,
-        part: Part,
-        source: Sequence[int],
-        hypotheses: Sequence[Hypothesis],
-        *,
-        limit: int,
-        n_best: bool,
-        tree: tuple[SearchTree, int] | None = None,
-    ) -> Translation:
-        """The best hypothesis, and with `n_best` all of them; `tree`: of a batch, and the row in it."""
-        pieces = tuple(self._vocabularies.source.pieces[i] for i in (*source, EOS))
-        several = [self._one(part, pieces, hypothesis, limit) for hypothesis in hypotheses]
-        best = several[0]
-        if n_best:
-            best = replace(best, n_best=tuple(several))
-        if tree is not None:
-            steps = tree[0].steps(tree[1])
-            best = replace(best, tree=tuple(map(tuple, steps)))
-        return best
 
-    def _one(self, part: Part, source_pieces: tuple[str, ...], found: Hypothesis, limit: int) -> Translation:
-        target = self._vocabularies.target
-        parts = found.token_log_probabilities
-        translation = Translation(
-            text=target.decode(found.tokens, unknown=self._unknown(part, found)),
-            source=part.text,
-            source_pieces=source_pieces,
-            target_pieces=tuple(target.pieces[i] for i in (*found.tokens, EOS)),
-            score=found.score,
-            log_probability=found.log_probability,
-            token_log_probabilities=None if parts is None else tuple(parts),
-            attention=found.attention if self._details.attention else None,
-            reached_limit=len(found.tokens) >= limit,
-            whole_words=self._whole_words,
-        )
-        return with_links(translation, found.attention) if self._details.alignment else translation
+def _is_boundary(before: str, piece: str) -> bool:
+    """Whether a word starts at `piece` although there is no space."""
+    if _BYTE.fullmatch(before) or _BYTE.fullmatch(piece):
+        return False  # they may be bytes of one character
+    return _is_punctuation(before) != _is_punctuation(piece) or bool(
+        _NO_SPACES.match(piece) or _NO_SPACES.match(before.removeprefix(SPACE))
+    )
 
-    def _unknown(self, part: Part, found: Hypothesis) -> list[str]:
-        """What stands for each <unk>: the word of the prefix, else the source word that it looked at most."""
-        if UNK not in found.tokens:
-            return []
-        given = self._vocabularies.target.surfaces(part.prefix) if part.prefix else []
-        words = self._vocabularies.source.surfaces(part.text)
-        texts = []
-        # Without attention there is no place in the source to look at: <unk> stays, after the prefix.
-        places = [0] * len(given) if found.alignment is None else found.alignment
-        for t, (token, place) in enumerate(zip(found.tokens, places, strict=False)):
-            if token == UNK:
-                word = (
-                    given[t] if t < len(given) else words[min(place, len(words) - 1)]
-                )  # <eos>: the last word
-                texts.append(word.translate(_BREAKS))
-        return texts
+
+def _is_punctuation(piece: str) -> bool:
+    """Whether it has neither letters nor digits; apostrophes and hyphens belong to their word."""
+    text = piece.removeprefix(SPACE)
+    return bool(text) and not any(character.isalnum() or character in "'’-" for character in text)
+
+
+def words_of(pieces: Sequence[str], groups: Groups) -> tuple[str, ...]:
+    """The text of each word, with characters that are spelled in bytes decoded."""
+    return tuple(_text([pieces[position] for position in group]) for group in groups)
+
+
+def _text(pieces: Sequence[str]) -> str:
+    texts: list[str] = []
+    data = bytearray()
+    for piece in pieces:
+        if _BYTE.fullmatch(piece):
+            data.append(int(piece[3:5], 16))
+            continue
+        texts += [data.decode(errors="replace"), piece]
+        data.clear()
+    texts.append(data.decode(errors="replace"))
+    return "".join(texts).replace(SPACE, "").strip("\t\r")
+
+
+def word_attention(attention: Tensor, source: Groups, target: Groups) -> Tensor:
+    """Attention between pieces (T, S) → between words (J, I)
+
+    A_ji = Σ_{s ∈ word i} mean_{t ∈ word j} α_ts: summed over the pieces of a source word, averaged over the pieces
+    of a target word. What is missing from a row's sum went to source pieces in no group, such as <eos>.
+    """
+    by_source = [attention[:, list(group)].sum(dim=1) for group in source]  # each (T,)
+    columns = torch.stack(by_source, dim=1) if source else attention.new_zeros(len(attention), 0)  # (T, I)
+    rows = [columns[list(group)].mean(dim=0) for group in target]  # each (I,)
+    return torch.stack(rows) if target else attention.new_zeros(0, len(source))  # (J, I)
+
+
+def links_of(attention: Tensor, source: Groups, target: Groups) -> Links:
+    """Link each target word to the source word with the most attention; attention (T, S) is between pieces.
+
+    A target word that attends to the source's <eos> more than to any word has no link. Ties go to the earlier source
+    word.
+    """
+    if not source or not target:
+        return ()
+    weights = word_attention(attention, source, target)  # (J, I)
+    best, words = weights.max(dim=1)  # (J,)
+    elsewhere = 1.0 - weights.sum(dim=1)  # (J,) the weight of <eos>
+    rows = zip(words.tolist(), (best >= elsewhere).tolist(), strict=True)
+    return tuple((i, j) for j, (i, linked) in enumerate(rows) if linked)
+
+
+def pharaoh(links: Iterable[tuple[int, int]]) -> str:
+    """The links of a line, sorted, in Pharaoh format: `0-0 1-2 2-1`."""
+    return " ".join(f"{i}-{j}" for i, j in sorted(links))
+
+
+def decode_hypothesis(
+    hypothesis: Hypothesis, source: str, vocabularies: Vocabularies, *, prefix: str = ""
+) -> str:
+    """The text of a hypothesis. Each <unk> is replaced by the source word with the most attention.
+
+    Within the given prefix, <unk> is replaced by the word of the prefix. Without attention, <unk> stays.
+    """
+    return vocabularies.target.decode(
+        hypothesis.tokens, unknown=_unknown_words(hypothesis, source, vocabularies, prefix)
+    )
+
+
+def _unknown_words(hypothesis: Hypothesis, source: str, vocabularies: Vocabularies, prefix: str) -> list[str]:
+    """What replaces each <unk>, in order."""
+    if UNK not in hypothesis.tokens:
+        return []
+    given = vocabularies.target.surfaces(prefix) if prefix else []
+    words = vocabularies.source.surfaces(source)
+    # Without attention only the <unk> of the prefix are replaced.
+    positions = [0] * len(given) if hypothesis.alignment is None else hypothesis.alignment
+    texts = []
+    for t, (token, position) in enumerate(zip(hypothesis.tokens, positions, strict=False)):
+        if token == UNK:
+            at = min(position, len(words) - 1)  # <eos> stands for the last word
+            texts.append((given[t] if t < len(given) else words[at]).translate(_LINE_BREAKS))
+    return texts

@@ -1,9 +1,9 @@
-"""Forced decoding: how probable a model finds given translations."""
+"""Forced decoding (teacher forcing): how probable a model finds given translations."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,23 +19,46 @@ from nmt_cli.data.batch_plan import cut_in_order
 from nmt_cli.errors import CorpusError
 from nmt_cli.model import Seq2Seq
 from nmt_cli.search.penalties import LengthNormalization
-from nmt_cli.translator.segmentation import readable
-from nmt_cli.translator.translation import Details, Translation, blank, with_links
+from nmt_cli.translator.segmentation import replace_surrogates
+from nmt_cli.translator.translation import Details, Translation, blank_translation, translation_of_ids
 from nmt_cli.vocabulary import Vocabularies
-from nmt_cli.vocabulary.token_ids import EOS
 
-MAX_TOKENS = 4096  # of a side; attention is a matrix of source × target
+MAX_TOKENS = 4096  # per side; attention is a matrix of source × target
 _CHUNK = 1024  # tokens whose logits are held at the same time
 
 
-class _Pair(NamedTuple):
-    source: str
-    target: str
+class Forced(NamedTuple):
+    """What a model predicts for the N target tokens of a batch, <eos> included."""
+
+    log_p: Tensor  # (N,) of the tokens
+    attention: Tensor | None  # (B, T, S), if the model has attention
+    best: Tensor  # (N, n) ids of the n most probable tokens, best first
+    best_log_p: Tensor  # (N, n)
+
+
+def force(model: Seq2Seq, batch: Batch, *, n: int = 0, banned: Sequence[int] = ()) -> Forced:
+    """Decode the targets of a batch by teacher forcing; the `n` best tokens are chosen among those not `banned`."""
+    memory = model.encode(batch.source, batch.source_lengths)
+    features, attention = model.decode(memory, batch.target_inputs)  # (B, T, F), (B, T, S)
+    real = features.flatten(0, 1).index_select(0, batch.positions)  # (N, F)
+    excluded = torch.tensor(banned, dtype=torch.long, device=real.device)
+    of_tokens, best = [], []
+    for chunk, labels in zip(torch.split(real, _CHUNK), torch.split(batch.labels, _CHUNK), strict=True):
+        log_p = model.project(chunk).float().log_softmax(dim=-1)  # (≤ 1024, V)
+        of_tokens.append(log_p.gather(1, labels[:, None])[:, 0])
+        allowed = log_p.index_fill(1, excluded, -torch.inf) if n else log_p
+        best.append(allowed.topk(min(n, log_p.shape[1] - len(banned))))
+    return Forced(
+        torch.cat(of_tokens),
+        attention,
+        torch.cat([top.indices for top in best]),
+        torch.cat([top.values for top in best]),
+    )
 
 
 @dataclass(frozen=True)
-class ForcedDecoding:
-    """Teacher forcing with a model, or with the mean probability of several."""
+class PairScorer:
+    """Scores given translations with a model, or with the mean probability of several."""
 
     models: Sequence[Seq2Seq]
     vocabularies: Vocabularies
@@ -49,60 +72,49 @@ class ForcedDecoding:
         self, sources: Sequence[str], targets: Sequence[str], details: Details, first_line: int
     ) -> list[Translation]:
         """log P(target | source) of each pair, <eos> included; a pair of two blank texts is blank."""
-        assert len(sources) == len(targets)
         pairs = [
-            _Pair(*(readable(self.normalization(text)) for text in pair))
+            [replace_surrogates(self.normalization(text)) for text in pair]
             for pair in zip(sources, targets, strict=True)
         ]
-        source = self.vocabularies.source.encode([pair.source for pair in pairs])
-        target = self.vocabularies.target.encode([pair.target for pair in pairs])
-        load = np.maximum(source.lengths, target.lengths) + 1
-        if len(load) and load.max() > MAX_TOKENS:
-            row = int(load.argmax())
+        source = self.vocabularies.source.encode([text for text, _ in pairs])
+        target = self.vocabularies.target.encode([text for _, text in pairs])
+        lengths = np.maximum(source.lengths, target.lengths) + 1
+        if len(lengths) and lengths.max() > MAX_TOKENS:
+            row = int(lengths.argmax())
             raise CorpusError(
-                f"line {first_line + row + 1} has {load[row]:,} tokens; a pair to score may have {MAX_TOKENS:,}",
+                f"line {first_line + row + 1} has {lengths[row]:,} tokens; the limit for scoring is {MAX_TOKENS:,}",
                 hint="put one sentence on a line",
             )
-        order = np.argsort(-load, kind="stable")
+        order = np.argsort(-lengths, kind="stable")
         results: dict[int, Translation] = {}
-        for run in cut_in_order(load[order], self.batch_tokens):
+        for run in cut_in_order(lengths[order], self.batch_tokens):
             rows = order[run]
-            forced = self._forced(collate(source.take(rows), target.take(rows)), details)
+            forced = self._score_batch(collate(source.take(rows), target.take(rows)), details)
             for row, (log_p, attention) in zip(rows.tolist(), forced, strict=True):
-                ids = (source[row].tolist(), target[row].tolist())
+                ids = source[row].tolist(), target[row].tolist()
                 results[row] = self._translation(pairs[row], ids, log_p, attention, details)
         return [results[row] for row in range(len(pairs))]
 
     @torch.inference_mode()
-    def _forced(self, batch: Batch, details: Details) -> Iterator[tuple[Tensor, Tensor | None]]:
-        """For each row log p (T,) of its tokens and, if it is wanted, attention (T, S), on the CPU."""
-        wanted = details.attention or details.alignment
+    def _score_batch(self, batch: Batch, details: Details) -> list[tuple[Tensor, Tensor | None]]:
+        """For each row log p (T,) of its tokens and, if requested, attention (T, S), on the CPU."""
+        wants_attention = details.attention or details.alignment
         with self.autocast():
-            log_p, attention = self._log_p(batch.to(self.device), attention=wanted)  # (N,), (B, T, S)
-        parts = torch.split(log_p.cpu(), batch.target_lengths.tolist())
-        weights = None if attention is None else attention.float().cpu()
+            log_p, attention = self._mean(batch.to(self.device), attention=wants_attention)  # (N,), (B, T, S)
+        by_row = torch.split(log_p.cpu(), batch.target_lengths.tolist())
+        if attention is None:
+            return [(row, None) for row in by_row]
+        weights = attention.float().cpu()
         lengths = zip(batch.target_lengths.tolist(), batch.source_lengths.tolist(), strict=True)
-        return iter(
-            [(parts[b], None if weights is None else weights[b, :T, :S]) for b, (T, S) in enumerate(lengths)]
-        )
+        return [(by_row[b], weights[b, :T, :S]) for b, (T, S) in enumerate(lengths)]
 
-    def _log_p(self, batch: Batch, *, attention: bool) -> tuple[Tensor, Tensor | None]:
-        """log p (N,) of the real target tokens, and the mean attention (B, T, S), if it is wanted."""
+    def _mean(self, batch: Batch, *, attention: bool) -> tuple[Tensor, Tensor | None]:
+        """log p (N,) of the real target tokens and, if requested, the mean attention (B, T, S) of all models."""
         total: Tensor | None = None
         attentions: list[Tensor] = []
         for model in self.models:
-            memory = model.encode(batch.source, batch.source_lengths)
-            features, alpha = model.decode(memory, batch.target_inputs)  # (B, T, F), (B, T, S)
+            log_p, alpha, *_ = force(model, batch)
             attentions += [alpha] if attention and alpha is not None else []
-            real = features.flatten(0, 1).index_select(0, batch.positions)  # (N, F)
-            log_p = torch.cat(
-                [
-                    model.project(some).float().log_softmax(dim=-1).gather(1, labels[:, None])[:, 0]
-                    for some, labels in zip(
-                        torch.split(real, _CHUNK), torch.split(batch.labels, _CHUNK), strict=True
-                    )
-                ]
-            )  # (N,)
             total = log_p if total is None else torch.logaddexp(total, log_p)
         assert total is not None
         mean = torch.stack(attentions).mean(dim=0) if attentions else None
@@ -110,24 +122,25 @@ class ForcedDecoding:
 
     def _translation(
         self,
-        pair: _Pair,
+        pair: Sequence[str],
         ids: tuple[Sequence[int], Sequence[int]],
         log_p: Tensor,  # (T,)
         attention: Tensor | None,  # (T, S)
         details: Details,
     ) -> Translation:
-        if not (pair.source.strip() or pair.target.strip()):
-            return blank(details)
-        vocabularies, total = self.vocabularies, log_p.double().sum()
-        translation = Translation(
-            text=pair.target,
-            source=pair.source,
-            source_pieces=tuple(vocabularies.source.pieces[i] for i in (*ids[0], EOS)),
-            target_pieces=tuple(vocabularies.target.pieces[i] for i in (*ids[1], EOS)),
+        source, target = pair
+        if not (source.strip() or target.strip()):
+            return blank_translation(details)
+        total = log_p.double().sum()
+        return translation_of_ids(
+            source,
+            ids[0],
+            target,
+            ids[1],
+            self.vocabularies,
+            details,
             score=float(LengthNormalization.of(self.config).score(total, len(log_p))),
             log_probability=float(total),
-            token_log_probabilities=tuple(log_p.tolist()),
-            attention=attention if details.attention else None,
-            whole_words=(vocabularies.source.kind == "word", vocabularies.target.kind == "word"),
+            token_log_probabilities=log_p.tolist(),
+            attention=attention,
         )
-        return translation if not details.alignment else with_links(translation, attention)

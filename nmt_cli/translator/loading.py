@@ -1,4 +1,4 @@
-"""From run directories to models that belong together."""
+"""From run directories to the models of a translator: one, or an ensemble."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from nmt_cli.model import Seq2Seq
 from nmt_cli.run import RunDirectory
 
 
-class Loaded(NamedTuple):
-    """Models with one vocabulary, and the run that speaks for them."""
+class LoadedModels(NamedTuple):
+    """Models that share their vocabularies, and the run whose settings apply."""
 
     run: RunDirectory  # the first
     models: list[Seq2Seq]
@@ -29,14 +29,14 @@ def load_models(
     device: torch.device,
     search: SearchConfig | Mapping[str, Any] | None,
     language_model: bool = False,
-) -> Loaded:
-    """Open the runs, check that they fit together, and load their weights, whose hashes are checked.
+) -> LoadedModels:
+    """Open the runs, check that they are compatible, and load their weights, verifying their hashes.
 
-    `search`: settings instead of those of the first run, or some of them by name. `language_model`: which kind of
-    model is wanted; the other kind is refused.
+    search           settings to use instead of those of the first run, or some of them by name
+    language_model   whether the runs must be language models or translation models
     """
     if not paths:
-        raise UsageError("there is no run directory", hint="name one that `nmt train` wrote, or several")
+        raise UsageError("no run directory given", hint="name one or more directories that `nmt train` wrote")
     runs = [RunDirectory.open(path) for path in paths]
     for run in runs:
         run.check_kind(language_model=language_model)
@@ -45,14 +45,14 @@ def load_models(
         if other.vocabularies != first.vocabularies:
             raise UsageError(
                 f"{other.path} and {first.path} have different vocabularies",
-                hint="an ensemble is of runs on the same data",
+                hint="the runs of an ensemble must be trained on the same data directory",
             )
         if other.normalization != first.normalization:
             raise UsageError(
                 f"{other.path} and {first.path} normalize text differently",
-                hint="an ensemble is of runs with the same data.lowercase and data.normalization",
+                hint="the runs of an ensemble need the same data.lowercase and data.normalization",
             )
     if not isinstance(search, SearchConfig):
         search = first.config.search.changed(search or {})
-    attends = any(run.config.model.attention != "none" for run in runs)
-    return Loaded(first, [run.load_model(device) for run in runs], search, attends)
+    has_attention = any(run.config.model.attention != "none" for run in runs)
+    return LoadedModels(first, [run.load_model(device) for run in runs], search, has_attention)

@@ -1,25 +1,25 @@
-"""How a translated line is written. One line for one line, whatever the format."""
+"""Output formats of translated and scored lines: one output line per input line in every format."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+from nmt_cli.translator.decoding import pharaoh
 from nmt_cli.translator.translation import Translation
-from nmt_cli.translator.words import pharaoh
 
 _COLUMN = str.maketrans("\t\r\n", "   ")
 
 
 def as_text(number: int, source: str, translation: Translation) -> str:
-    """The translation and nothing else."""
+    """The translation alone."""
     return translation.text
 
 
 def as_tsv(number: int, source: str, translation: Translation, *, n_best: int = 1) -> str:
-    """Source; translation and score, `n_best` times; links between words, if they were asked for.
+    """Source; translation and score, `n_best` times; word alignment, if requested.
 
-    A tab within a text is written as a space. Where there are fewer translations, columns are empty.
+    Tabs within a text become spaces. Columns are empty where there are fewer than `n_best` translations.
     """
     columns = [source]
     for one in translation.n_best or (translation,):
@@ -31,15 +31,15 @@ def as_tsv(number: int, source: str, translation: Translation, *, n_best: int = 
 
 
 def as_json(number: int, source: str, translation: Translation, *, tokens: bool = False) -> str:
-    """One object on one line; numbers of lines count from 1.
+    """A JSON object; lines are numbered from 1.
 
-    `tokens`: with the pieces of both sides, and the log-probability of each target piece.
+    `tokens` adds the pieces of both sides and the log-probability of each target piece.
     """
-    content: dict[str, Any] = {"line": number, "source": source, **_figures(translation)}
+    content: dict[str, Any] = {"line": number, "source": source, **_fields(translation)}
     if translation.parts > 1:
         content["parts"] = translation.parts
     if translation.n_best is not None:
-        content["n_best"] = [_figures(one) for one in translation.n_best]
+        content["n_best"] = [_fields(one) for one in translation.n_best]
     if tokens:
         content["source_tokens"], content["target_tokens"] = (
             translation.source_pieces,
@@ -50,41 +50,41 @@ def as_json(number: int, source: str, translation: Translation, *, tokens: bool 
     return json.dumps(content, ensure_ascii=False)
 
 
-def _figures(translation: Translation) -> dict[str, Any]:
-    figures: dict[str, Any] = {"translation": translation.text}
+def _fields(translation: Translation) -> dict[str, Any]:
+    fields: dict[str, Any] = {"translation": translation.text}
     if translation.score is not None and translation.log_probability is not None:
-        figures["score"] = round(translation.score, 6)
-        figures["log_probability"] = round(translation.log_probability, 6)
+        fields["score"] = round(translation.score, 6)
+        fields["log_probability"] = round(translation.log_probability, 6)
     if translation.alignment is not None:
-        figures["alignment"] = pharaoh(translation.alignment)
+        fields["alignment"] = pharaoh(translation.alignment)
     if translation.attention is not None:
-        figures["attention"] = [[round(a, 4) for a in row] for row in translation.attention.tolist()]
-    return figures
+        fields["attention"] = [[round(a, 4) for a in row] for row in translation.attention.tolist()]
+    return fields
 
 
 def as_score(number: int, source: str, translation: Translation) -> str:
-    """log P and perplexity; nothing for two blank lines."""
+    """log P and perplexity; an empty line for two blank lines."""
     if not translation.parts:
         return ""
     return f"{_number(translation.log_probability)}\t{_number(translation.perplexity)}"
 
 
 def as_links(number: int, source: str, translation: Translation) -> str:
-    """Links between words and nothing else."""
+    """The word alignment alone."""
     return pharaoh(translation.alignment or ())
 
 
 def as_score_tsv(number: int, source: str, translation: Translation) -> str:
-    """Source, target, log P, perplexity, number of tokens; links between words, if they were asked for."""
-    figures = _number(translation.log_probability), _number(translation.perplexity)
-    columns = [source, translation.text, *figures, str(len(translation.target_pieces))]
+    """Source, target, log P, perplexity, number of tokens; word alignment, if requested."""
+    fields = _number(translation.log_probability), _number(translation.perplexity)
+    columns = [source, translation.text, *fields, str(len(translation.target_pieces))]
     if translation.alignment is not None:
         columns.append(pharaoh(translation.alignment))
     return "\t".join(column.translate(_COLUMN) for column in columns)
 
 
 def as_score_json(number: int, source: str, translation: Translation, *, tokens: bool = False) -> str:
-    """One object on one line."""
+    """A JSON object: as for a translation, with target, perplexity and number of tokens."""
     content = json.loads(as_json(number, source, translation, tokens=tokens))
     content["target"] = content.pop("translation")
     content["perplexity"] = round(translation.perplexity or 1.0, 6)

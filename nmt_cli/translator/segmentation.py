@@ -1,7 +1,8 @@
-"""A line that is longer than a model can take, cut where it hurts least.
+"""From lines to the segments that are translated: a line that is too long for the model is split.
 
-Whole sentences come one by one: that is what models are trained on. A sentence that is still too long is cut after a
-clause (comma, colon, dash, bracket), else at a space, else anywhere, into as few segments as will do.
+It is split into sentences, one segment each, because that is what models are trained on. A sentence that is still too
+long is split after a clause (comma, colon, dash, bracket), else at a space, else anywhere, into as few chunks as
+possible.
 """
 
 from __future__ import annotations
@@ -9,170 +10,42 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from itertools import chain
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-
-from nmt_cli.config import SearchConfig
 from nmt_cli.corpus.cleaning import Normalization
-from nmt_cli.data.ragged import Ragged
 from nmt_cli.errors import UsageError
-from nmt_cli.search.penalties import LengthNormalization
-from nmt_cli.translator.translation import Translation
 from nmt_cli.vocabulary import Vocabulary
 
-# No pattern repeats without a bound: a megabyte of dots must not take forever.
+# Every repetition is bounded: a megabyte of dots must not take forever.
 _CLOSING = r"[\"'’”»›)\]}」』）】]{0,3}"
-# After the mark comes a space; the marks of Chinese and Japanese need none.
+# A space must follow the mark, except for Chinese and Japanese marks.
 _SENTENCE = re.compile(rf"[.!?…‽؟।۔]{_CLOSING}(?=\s)|[。！？]{_CLOSING}(?![。！？」』）】])")
 _CLAUSE = re.compile(r"[,;:)\]}»”–—،؛](?=\s)|[、，；：）】」』](?![、，；：）】」』])")
 _SPACE = re.compile(r"\S(?=\s)")
-_BREAKS = str.maketrans("\n\r", "  ")
-_NO_SPACE = "\0"  # as a separator: there was no space after a mark
+_LINE_BREAKS = str.maketrans("\n\r", "  ")
+_NO_SPACE = "\0"  # as a separator: no space followed the mark
+_NUMBER_STRIDE = 1 << 40  # segment i of line n is numbered n + i · 2^40
 
-Count = Callable[[Sequence[str]], Sequence[int]]
+TokenCounter = Callable[[Sequence[str]], Sequence[int]]
 
 
 class Segment(NamedTuple):
-    """A part of a line, and what stood between it and the next one."""
+    """What is translated: a line, or a piece of a line that was too long."""
 
     text: str
-    separator: str
+    prefix: str  # of its translation
+    number: int  # determines, with search.seed, what is sampled
 
 
-def split_line(text: str, limit: int, count: Count) -> list[Segment]:
-    """Segments of at most `limit` tokens; `count` tells how many tokens texts have.
+class SegmentedLine(NamedTuple):
+    """The segments of a line that is not blank."""
 
-    Segments and what stood between them are the line again, without spaces at its ends.
-    """
-    assert limit >= 1
-    return _shorten([Segment(text.strip(), "")], limit, count)
-
-
-def join_texts(texts: Sequence[str], separators: Sequence[str]) -> str:
-    """Translations of segments with the spacing of the source between them.
-
-    Where the source had no space after a sentence or clause, as in Chinese, there is one, unless the translation
-    is written without spaces, too.
-    """
-    joined, separator = "", ""
-    parts: list[str] = []
-    for text, after in zip(texts, separators, strict=True):
-        if text:
-            if separator == _NO_SPACE:
-                separator = "" if _is_wide(joined) or _is_wide(text[0]) else " "
-            parts += [separator, text]
-            joined, separator = text[-1], ""
-        separator = separator or after
-    return "".join(parts[1:])
+    row: int  # index of the line
+    segments: tuple[Segment, ...]
+    separators: tuple[str, ...]  # after each segment
 
 
-def _shorten(segments: list[Segment], limit: int, count: Count) -> list[Segment]:
-    """Cut what is too long at ever worse places."""
-    for pattern in (_SENTENCE, _CLAUSE, _SPACE, None):
-        result: list[Segment] = []
-        for segment, tokens in zip(segments, count([s.text for s in segments]), strict=True):
-            if tokens <= limit:
-                result.append(segment)
-            elif pattern is None:
-                result += _chop(segment, limit, count)
-            elif pattern is _SENTENCE:
-                result += _cut(segment, pattern)
-            else:
-                result += _pack(_cut(segment, pattern), limit, count)
-        segments = result
-    return segments
-
-
-def _cut(segment: Segment, pattern: re.Pattern[str]) -> list[Segment]:
-    """Cut after every match; the space that follows becomes the separator."""
-    text, parts, start = segment.text, [], 0
-    for match in pattern.finditer(text):
-        end = after = match.end()
-        while after < len(text) and text[after].isspace():
-            after += 1
-        if after == len(text):
-            break
-        separator = text[end:after].translate(_BREAKS)  # a line break would break the count of lines
-        parts.append(Segment(text[start:end], separator or _NO_SPACE))
-        start = after
-    return [*parts, Segment(text[start:], segment.separator)]
-
-
-def _pack(atoms: Sequence[Segment], limit: int, count: Count) -> list[Segment]:
-    """Put neighbours together again as long as they are within the limit."""
-    befores = ["", *(atom.separator.replace(_NO_SPACE, "") for atom in atoms)]
-    sizes = count([before + atom.text for before, atom in zip(befores, atoms, strict=False)])
-    groups: list[list[str]] = []
-    packed: list[Segment] = []
-    room = 0
-    for atom, before, tokens in zip(atoms, befores, sizes, strict=False):
-        if groups and tokens <= room:
-            groups[-1] += [before, atom.text]
-            packed[-1] = atom
-            room -= tokens
-        else:
-            groups.append([atom.text])
-            packed.append(atom)
-            room = limit - tokens
-    return [Segment("".join(group), last.separator) for group, last in zip(groups, packed, strict=True)]
-
-
-def _chop(segment: Segment, limit: int, count: Count) -> list[Segment]:
-    """Cut anywhere, but not within a character of several code points, if that can be helped."""
-    text, parts, start = segment.text, [], 0
-    while start < len(text):
-        size = _fitting(text[start : start + 16 * limit], limit, count)
-        end = start + size
-        while start + max(1, size // 2) < end < len(text) and _continues(text[end]):
-            end -= 1
-        parts.append(Segment(text[start:end], ""))
-        start = end
-    return [*parts[:-1], Segment(parts[-1].text, segment.separator)]
-
-
-def _fitting(text: str, limit: int, count: Count) -> int:
-    """How many characters to take so that they are within the limit, nearly as many as possible; at least 1."""
-    size = len(text)
-    while size > 1 and (tokens := count([text[:size]])[0]) > limit:
-        size = max(1, min(size - 1, size * limit // tokens))
-    return size
-
-
-def _continues(character: str) -> bool:
-    """Whether it belongs to the character before: an accent, a part of an emoji."""
-    return unicodedata.combining(character) > 0 or character in "\u200d\ufe0f" or "🏻" <= character <= "🏿"
-
-
-def _is_wide(character: str) -> bool:
-    return unicodedata.east_asian_width(character) in "WF"
-
-
-# What is searched for: each line once, or in parts if it is too long.
-
-
-_PART_NUMBERS = 1 << 40  # what is sampled for part p of line n is decided by n + p · 2^40
-
-
-class Part(NamedTuple):
-    """A line or a segment of one."""
-
-    text: str
-    prefix: str  # what its translation begins with
-    number: int  # decides what is sampled
-
-
-class Line(NamedTuple):
-    """A line that is not blank: which one it is, and its parts."""
-
-    row: int
-    parts: tuple[Part, ...]
-    separators: tuple[str, ...]  # after each part
-
-
-def make_lines(
+def segment_lines(
     texts: Sequence[str],
     prefixes: Sequence[str],
     *,
@@ -180,29 +53,28 @@ def make_lines(
     normalization: Normalization,
     vocabulary: Vocabulary,
     max_tokens: int | None,
-) -> list[Line]:
-    """The lines to translate, normalized; blank ones are left out."""
-    normalized = [readable(normalization(text)) for text in texts]
+) -> list[SegmentedLine]:
+    """The lines to translate, normalized, and split if they have more than `max_tokens`; blank ones are left out."""
+    normalized = [replace_surrogates(normalization(text)) for text in texts]
     rows = [row for row, text in enumerate(normalized) if text.strip()]
+    too_long = _too_long([normalized[row] for row in rows], vocabulary, max_tokens)
     lines = []
-    for row, long in zip(
-        rows, _too_long([normalized[row] for row in rows], vocabulary, max_tokens), strict=True
-    ):
+    for row, is_too_long in zip(rows, too_long, strict=True):
         text, prefix, number = normalized[row], prefixes[row], first_line + row
-        if not long or max_tokens is None:
-            lines.append(Line(row, (Part(text, prefix, number),), ("",)))
+        if not is_too_long or max_tokens is None:
+            lines.append(SegmentedLine(row, (Segment(text, prefix, number),), ("",)))
             continue
-        segments = split_line(text, max_tokens, lambda texts: vocabulary.encode(texts).lengths.tolist())
-        parts = (
-            Part(segment.text, "" if p else prefix, number + p * _PART_NUMBERS)
-            for p, segment in enumerate(segments)
+        chunks = split_line(text, max_tokens, lambda texts: vocabulary.encode(texts).lengths.tolist())
+        segments = (
+            Segment(chunk.text, "" if i else prefix, number + i * _NUMBER_STRIDE)
+            for i, chunk in enumerate(chunks)
         )
-        lines.append(Line(row, tuple(parts), tuple(segment.separator for segment in segments)))
+        lines.append(SegmentedLine(row, tuple(segments), tuple(chunk.separator for chunk in chunks)))
     return lines
 
 
 def check_prefixes(prefixes: Sequence[str] | None, count: int) -> Sequence[str]:
-    """A prefix for each line, if there are any. A space at its end would be a word of its own: it is left out."""
+    """One prefix per line. A trailing space would be a word of its own, so it is removed."""
     if prefixes is None:
         return [""] * count
     if len(prefixes) != count:
@@ -218,21 +90,17 @@ def check_prefixes(prefixes: Sequence[str] | None, count: int) -> Sequence[str]:
 def _too_long(texts: Sequence[str], vocabulary: Vocabulary, max_tokens: int | None) -> list[bool]:
     if max_tokens is None:
         return [False] * len(texts)
-    # A token stands for one byte at least, so most lines need not be counted; the first has a space in front.
-    suspects = [row for row, text in enumerate(texts) if 4 * len(text) >= max_tokens]
-    long = [False] * len(texts)
-    lengths = (
-        vocabulary.encode([texts[row] for row in suspects]).lengths
-        if suspects
-        else Ragged.from_rows([]).lengths
-    )
-    for row, length in zip(suspects, lengths.tolist(), strict=True):
-        long[row] = length > max_tokens
-    return long
+    # A token covers at least one byte, so short lines need not be encoded; ≥, because a space is added in front.
+    candidates = [row for row, text in enumerate(texts) if 4 * len(text) >= max_tokens]
+    result = [False] * len(texts)
+    lengths = vocabulary.encode([texts[row] for row in candidates]).lengths
+    for row, length in zip(candidates, lengths.tolist(), strict=True):
+        result[row] = length > max_tokens
+    return result
 
 
-def readable(text: str) -> str:
-    """Half of a surrogate pair is no character; sentencepiece would refuse it."""
+def replace_surrogates(text: str) -> str:
+    """Replace lone surrogates, which are not characters: sentencepiece would reject them."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -240,83 +108,116 @@ def readable(text: str) -> str:
     return text
 
 
-# The translation of a line from those of its parts.
+class Chunk(NamedTuple):
+    """A stretch of a line, and what stood between it and the next one."""
+
+    text: str
+    separator: str
 
 
-def join(parts: Sequence[Translation], separators: Sequence[str], config: SearchConfig) -> Translation:
-    """One translation of all parts; its i-th best is made of the i-th best of each part (or of their last).
+def split_line(text: str, limit: int, count: TokenCounter) -> list[Chunk]:
+    """Chunks of at most `limit` tokens; `count` returns the number of tokens of each text.
 
-    log P is the sum over the parts, and the score is that of a translation with this log P and as many tokens (a
-    coverage penalty is left out).
+    Chunks and separators concatenated are the line, without leading and trailing spaces.
     """
-    if len(parts) == 1:
-        return parts[0]
-    n_best = None
-    if parts[0].n_best is not None:
-        lists = [part.n_best or (part,) for part in parts]
-        n_best = tuple(
-            _join([some[min(i, len(some) - 1)] for some in lists], separators, config)
-            for i in range(max(map(len, lists)))
-        )
-    return _join(parts, separators, config, n_best)
+    assert limit >= 1
+    return _shorten([Chunk(text.strip(), "")], limit, count)
 
 
-def _join(
-    parts: Sequence[Translation],
-    separators: Sequence[str],
-    config: SearchConfig,
-    n_best: tuple[Translation, ...] | None = None,
-) -> Translation:
-    first = parts[0]
-    log_p = None if first.log_probability is None else sum(part.log_probability or 0.0 for part in parts)
-    length = sum(len(part.target_pieces) for part in parts)
-    return Translation(
-        text=join_texts([part.text for part in parts], separators),
-        source=join_texts([part.source for part in parts], separators),
-        source_pieces=tuple(chain.from_iterable(part.source_pieces for part in parts)),
-        target_pieces=tuple(chain.from_iterable(part.target_pieces for part in parts)),
-        score=None
-        if log_p is None
-        else float(LengthNormalization.of(config).score(torch.tensor(log_p), length)),
-        log_probability=log_p,
-        token_log_probabilities=_tokens(parts),
-        attention=_blocks(parts),
-        alignment=_links(parts),
-        n_best=n_best,
-        tree=None if first.tree is None else tuple(chain.from_iterable(part.tree or () for part in parts)),
-        parts=sum(part.parts for part in parts),
-        reached_limit=any(part.reached_limit for part in parts),
-        whole_words=first.whole_words,
-    )
+def join_texts(texts: Sequence[str], separators: Sequence[str]) -> str:
+    """Join the translations of chunks with the spacing of the source.
+
+    Where the source had no space after a sentence or clause, as in Chinese, a space is added unless the
+    translation is written without spaces, too.
+    """
+    joined, separator = "", ""
+    pieces: list[str] = []
+    for text, after in zip(texts, separators, strict=True):
+        if text:
+            if separator == _NO_SPACE:
+                separator = "" if _is_wide(joined) or _is_wide(text[0]) else " "
+            pieces += [separator, text]
+            joined, separator = text[-1], ""
+        separator = separator or after
+    return "".join(pieces[1:])
 
 
-def _tokens(parts: Sequence[Translation]) -> tuple[float, ...] | None:
-    if parts[0].token_log_probabilities is None:
-        return None
-    return tuple(chain.from_iterable(part.token_log_probabilities or () for part in parts))
+def _shorten(chunks: list[Chunk], limit: int, count: TokenCounter) -> list[Chunk]:
+    """Split what is too long: at sentences first, then at clauses, at spaces, anywhere."""
+    for pattern in (_SENTENCE, _CLAUSE, _SPACE, None):
+        result: list[Chunk] = []
+        for chunk, tokens in zip(chunks, count([chunk.text for chunk in chunks]), strict=True):
+            if tokens <= limit:
+                result.append(chunk)
+            elif pattern is None:
+                result += _chop(chunk, limit, count)
+            elif pattern is _SENTENCE:
+                result += _split_after(chunk, pattern)
+            else:
+                result += _pack(_split_after(chunk, pattern), limit, count)
+        chunks = result
+    return chunks
 
 
-def _blocks(parts: Sequence[Translation]) -> Tensor | None:
-    """Each part looks at its own source only."""
-    blocks = [part.attention for part in parts if part.attention is not None]
-    if len(blocks) != len(parts):
-        return None
-    T, S = (sum(block.shape[side] for block in blocks) for side in (0, 1))
-    whole = blocks[0].new_zeros(T, S)
-    t = s = 0
-    for block in blocks:
-        whole[t : t + len(block), s : s + block.shape[1]] = block
-        t, s = t + len(block), s + block.shape[1]
-    return whole
+def _split_after(chunk: Chunk, pattern: re.Pattern[str]) -> list[Chunk]:
+    """Split after every match; the white space that follows becomes the separator."""
+    text, result, start = chunk.text, list[Chunk](), 0
+    for match in pattern.finditer(text):
+        end = after = match.end()
+        while after < len(text) and text[after].isspace():
+            after += 1
+        if after == len(text):
+            break
+        separator = text[end:after].translate(_LINE_BREAKS)  # a line break would add a line to the output
+        result.append(Chunk(text[start:end], separator or _NO_SPACE))
+        start = after
+    return [*result, Chunk(text[start:], chunk.separator)]
 
 
-def _links(parts: Sequence[Translation]) -> tuple[tuple[int, int], ...] | None:
-    """The words of a part are counted on after those of the parts before it."""
-    links: list[tuple[int, int]] = []
-    i = j = 0
-    for part in parts:
-        if part.alignment is None:
-            return None
-        links += [(i + source, j + target) for source, target in part.alignment]
-        i, j = i + len(part.source_groups), j + len(part.target_groups)
-    return tuple(links)
+def _pack(atoms: Sequence[Chunk], limit: int, count: TokenCounter) -> list[Chunk]:
+    """Merge neighbors again as long as they are within the limit."""
+    befores = ["", *(atom.separator.replace(_NO_SPACE, "") for atom in atoms)]
+    sizes = count([before + atom.text for before, atom in zip(befores, atoms, strict=False)])
+    groups: list[list[str]] = []
+    packed: list[Chunk] = []
+    room = 0
+    for atom, before, tokens in zip(atoms, befores, sizes, strict=False):
+        if groups and tokens <= room:
+            groups[-1] += [before, atom.text]
+            packed[-1] = atom
+            room -= tokens
+        else:
+            groups.append([atom.text])
+            packed.append(atom)
+            room = limit - tokens
+    return [Chunk("".join(group), last.separator) for group, last in zip(groups, packed, strict=True)]
+
+
+def _chop(chunk: Chunk, limit: int, count: TokenCounter) -> list[Chunk]:
+    """Split anywhere, if possible not within a character of several code points."""
+    text, result, start = chunk.text, list[Chunk](), 0
+    while start < len(text):
+        size = _fitting(text[start : start + 16 * limit], limit, count)
+        end = start + size
+        while start + max(1, size // 2) < end < len(text) and _continues(text[end]):
+            end -= 1
+        result.append(Chunk(text[start:end], ""))
+        start = end
+    return [*result[:-1], Chunk(result[-1].text, chunk.separator)]
+
+
+def _fitting(text: str, limit: int, count: TokenCounter) -> int:
+    """Number of characters to take, close to the most that are within the limit; at least 1."""
+    size = len(text)
+    while size > 1 and (tokens := count([text[:size]])[0]) > limit:
+        size = max(1, min(size - 1, size * limit // tokens))
+    return size
+
+
+def _continues(character: str) -> bool:
+    """Whether it belongs to the previous character: an accent, a part of an emoji."""
+    return unicodedata.combining(character) > 0 or character in "\u200d\ufe0f" or "🏻" <= character <= "🏿"
+
+
+def _is_wide(character: str) -> bool:
+    return unicodedata.east_asian_width(character) in "WF"

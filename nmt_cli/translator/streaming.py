@@ -1,4 +1,4 @@
-"""A stream of lines, translated window by window: memory does not grow with the input."""
+"""Streams of lines, translated window by window, so that memory does not grow with the input."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from nmt_cli.config.defaults import WINDOW
 from nmt_cli.translator.translation import Details, Translation
 from nmt_cli.translator.translator import Translator
 
-_WINDOW_CHARACTERS = 1 << 20  # very long lines make a window shorter
+_WINDOW_CHARACTERS = 1 << 20  # windows of very long lines have fewer lines
 
 Item = TypeVar("Item", str, tuple[str, str])
 
 
-class Window(NamedTuple):
-    """Some lines in a row."""
+class LineWindow(NamedTuple):
+    """Consecutive lines and their translations."""
 
-    first: int  # number of the first, from 0
+    first: int  # number of the first line, from 0
     sources: Sequence[str]
     translations: Sequence[Translation]
 
@@ -29,13 +29,13 @@ def translate_stream(
     window: int = WINDOW,
     details: Details = Details(),  # noqa: B008 - frozen
     prefix: str = "",
-) -> Iterator[Window]:
-    """All lines in order; each window is sorted by length within. A window of 1 answers each line at once."""
+) -> Iterator[LineWindow]:
+    """All lines in order. Lines are batched by length within a window; a window of 1 answers each line at once."""
     first = 0
     for sources in windows(lines, window):
         prefixes = [prefix] * len(sources) if prefix else None
-        found = translator.translate(sources, details=details, prefixes=prefixes, first_line=first)
-        yield Window(first, sources, found)
+        translations = translator.translate(sources, details=details, prefixes=prefixes, first_line=first)
+        yield LineWindow(first, sources, translations)
         first += len(sources)
 
 
@@ -45,23 +45,24 @@ def score_stream(
     *,
     window: int = WINDOW,
     details: Details = Details(scores=True),  # noqa: B008 - frozen
-) -> Iterator[Window]:
+) -> Iterator[LineWindow]:
     """Scores of given translations, in order."""
     first = 0
-    for some in windows(pairs, window):
-        sources, targets = [source for source, _ in some], [target for _, target in some]
-        yield Window(first, sources, translator.score(sources, targets, details=details, first_line=first))
-        first += len(some)
+    for lines in windows(pairs, window):
+        sources, targets = [source for source, _ in lines], [target for _, target in lines]
+        translations = translator.score(sources, targets, details=details, first_line=first)
+        yield LineWindow(first, sources, translations)
+        first += len(lines)
 
 
-def windows(lines: Iterable[Item], most: int) -> Iterator[list[Item]]:
-    """At most so many lines at a time, and no more than the last of them over a megabyte."""
+def windows(lines: Iterable[Item], max_lines: int) -> Iterator[list[Item]]:
+    """Windows of at most `max_lines` lines; a window ends early with the line that exceeds a million characters."""
     window: list[Item] = []
     characters = 0
     for line in lines:
         window.append(line)
         characters += len(line) if isinstance(line, str) else sum(map(len, line))
-        if len(window) >= most or characters >= _WINDOW_CHARACTERS:
+        if len(window) >= max_lines or characters >= _WINDOW_CHARACTERS:
             yield window
             window, characters = [], 0
     if window:

@@ -1,48 +1,64 @@
-"""What is known of one translated line."""
+"""`Translation`: everything known about a translated line, from its hypotheses and from its segments."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
+import torch
 from torch import Tensor
 
-from nmt_cli.search import Considered
-from nmt_cli.translator.words import Groups, Links, group_pieces, links_of, word_attention, words_of
+from nmt_cli.config import SearchConfig
+from nmt_cli.search import Hypothesis, SearchNode
+from nmt_cli.search.penalties import LengthNormalization
+from nmt_cli.translator.decoding import (
+    Groups,
+    Links,
+    decode_hypothesis,
+    group_pieces,
+    links_of,
+    word_attention,
+    words_of,
+)
+from nmt_cli.translator.segmentation import Segment, join_texts
+from nmt_cli.vocabulary import Vocabularies
+from nmt_cli.vocabulary.token_ids import EOS
 
 
 @dataclass(frozen=True)
 class Details:
-    """What to find out besides the text; what is not asked for is None and costs nothing."""
+    """What to return besides the text; what is not requested is None and costs nothing."""
 
-    scores: bool = False  # score, log-probability in total and of each token
+    scores: bool = False  # score, and log-probability of the translation and of each token
     attention: bool = False  # the matrix between pieces
     alignment: bool = False  # links between words
-    tree: bool = False  # everything that search considered
+    tree: bool = False  # the search tree
 
 
 @dataclass(frozen=True, eq=False)
 class Translation:
-    """One translated line; S pieces of the source and T of the target, <eos> included in both.
+    """One translated line: S source pieces and T target pieces, <eos> included on both sides.
 
-    A line that was too long was translated in several `parts`: its pieces stand one after the other, and each part
-    has its own <eos>. Its attention is 0 between parts. A blank line has no parts.
+    A line that was too long was translated in several `parts`: its pieces are concatenated, each part has its own
+    <eos>, and attention is 0 between parts. A blank line has no parts.
     """
 
     text: str
     source: str  # the line as the vocabulary saw it: normalized
     source_pieces: tuple[str, ...]  # S
     target_pieces: tuple[str, ...]  # T
-    score: float | None = None  # by which search compares; of several parts the sum
-    log_probability: float | None = None  # log P(text | source), <eos> included; of several parts the sum
+    score: float | None = None  # by which search compares
+    log_probability: float | None = None  # log P(text | source), <eos> included; summed over parts
     token_log_probabilities: tuple[float, ...] | None = None  # T
     attention: Tensor | None = None  # (T, S) on the CPU
     alignment: Links | None = None  # (source word, target word), counted from 0
-    n_best: tuple[Translation, ...] | None = None  # the best first, which is this one, if search.n_best > 1
-    tree: tuple[tuple[Considered, ...], ...] | None = None  # for each step the candidates, the best first
+    n_best: tuple[Translation, ...] | None = None  # best first, starting with this one, if search.n_best > 1
+    tree: tuple[tuple[SearchNode, ...], ...] | None = None  # the candidates of each step, best first
     parts: int = 1
-    reached_limit: bool = False  # the longest length ended it, not the model
+    reached_limit: bool = False  # the maximum length ended it, not the model
     whole_words: tuple[bool, bool] = (False, False)  # whether each piece is a word, source and target
 
     @cached_property
@@ -57,31 +73,31 @@ class Translation:
 
     @property
     def source_words(self) -> tuple[str, ...]:
-        """What stands between the spaces of the source."""
+        """The words of the source, split at spaces."""
         return words_of(self.source_pieces, self.source_groups)
 
     @property
     def target_words(self) -> tuple[str, ...]:
-        """What stands between the spaces of the translation."""
+        """The words of the translation, split at spaces."""
         return words_of(self.target_pieces, self.target_groups)
 
     @property
     def word_attention(self) -> Tensor | None:
-        """Attention between words (J, I), if attention was asked for."""
+        """Attention between words (J, I), if attention was requested."""
         if self.attention is None:
             return None
         return word_attention(self.attention, self.source_groups, self.target_groups)
 
     @property
     def perplexity(self) -> float | None:
-        """exp(-log P / T), if scores were asked for."""
+        """exp(-log P / T), if scores were requested."""
         if self.log_probability is None:
             return None
         return math.exp(min(-self.log_probability / max(1, len(self.target_pieces)), 700.0))
 
 
-def blank(details: Details) -> Translation:
-    """The translation of a blank line: nothing, for certain."""
+def blank_translation(details: Details) -> Translation:
+    """The translation of a blank line: empty, with probability 1."""
     log_p = 0.0 if details.scores else None
     return Translation(
         "",
@@ -96,9 +112,132 @@ def blank(details: Details) -> Translation:
     )
 
 
-def with_links(translation: Translation, attention: Tensor | None) -> Translation:
-    """The same with the word alignment that attention (T, S) shows; without attention there is none."""
-    if attention is None:
+def translation_of_ids(
+    source: str,
+    source_ids: Sequence[int],
+    text: str,
+    target_ids: Sequence[int],
+    vocabularies: Vocabularies,
+    details: Details,
+    *,
+    score: float | None,
+    log_probability: float | None,
+    token_log_probabilities: Sequence[float] | None,
+    attention: Tensor | None,
+    reached_limit: bool = False,
+) -> Translation:
+    """A translation from its texts and ids without <eos>; attention (T, S) also yields the word alignment."""
+    translation = Translation(
+        text=text,
+        source=source,
+        source_pieces=tuple(vocabularies.source.pieces[i] for i in (*source_ids, EOS)),
+        target_pieces=tuple(vocabularies.target.pieces[i] for i in (*target_ids, EOS)),
+        score=score,
+        log_probability=log_probability,
+        token_log_probabilities=None if token_log_probabilities is None else tuple(token_log_probabilities),
+        attention=attention if details.attention else None,
+        reached_limit=reached_limit,
+        whole_words=(vocabularies.source.kind == "word", vocabularies.target.kind == "word"),
+    )
+    if not details.alignment or attention is None:
         return translation
     links = links_of(attention, translation.source_groups, translation.target_groups)
     return replace(translation, alignment=links)
+
+
+def translation_of_hypotheses(
+    segment: Segment,
+    source_ids: Sequence[int],
+    hypotheses: Sequence[Hypothesis],
+    vocabularies: Vocabularies,
+    details: Details,
+    *,
+    limit: int,
+    n_best: bool,
+) -> Translation:
+    """The best hypothesis, with all of them as `n_best` if requested; `limit` is the maximum length."""
+    translations = [
+        translation_of_ids(
+            segment.text,
+            source_ids,
+            decode_hypothesis(hypothesis, segment.text, vocabularies, prefix=segment.prefix),
+            hypothesis.tokens,
+            vocabularies,
+            details,
+            score=hypothesis.score,
+            log_probability=hypothesis.log_probability,
+            token_log_probabilities=hypothesis.token_log_probabilities,
+            attention=hypothesis.attention,
+            reached_limit=len(hypothesis.tokens) >= limit,
+        )
+        for hypothesis in hypotheses
+    ]
+    return replace(translations[0], n_best=tuple(translations)) if n_best else translations[0]
+
+
+def join_segments(
+    segments: Sequence[Translation], separators: Sequence[str], config: SearchConfig
+) -> Translation:
+    """The translation of a line from those of its segments; its i-th best joins the i-th best of each segment.
+
+    A segment with fewer than i translations contributes its last one. log P is the sum over the segments, and the score
+    is that of a translation with this log P and as many tokens (without coverage penalty).
+    """
+    if len(segments) == 1:
+        return segments[0]
+    n_best = None
+    if segments[0].n_best is not None:
+        lists = [segment.n_best or (segment,) for segment in segments]
+        n_best = tuple(
+            _join([translations[min(i, len(translations) - 1)] for translations in lists], separators, config)
+            for i in range(max(map(len, lists)))
+        )
+    return replace(_join(segments, separators, config), n_best=n_best)
+
+
+def _join(segments: Sequence[Translation], separators: Sequence[str], config: SearchConfig) -> Translation:
+    first = segments[0]
+    log_p = score = tokens = tree = None
+    if first.log_probability is not None:
+        log_p = sum(segment.log_probability or 0.0 for segment in segments)
+        length = sum(len(segment.target_pieces) for segment in segments)
+        score = float(LengthNormalization.of(config).score(torch.tensor(log_p), length))
+    if first.token_log_probabilities is not None:
+        tokens = tuple(chain.from_iterable(segment.token_log_probabilities or () for segment in segments))
+    if first.tree is not None:
+        tree = tuple(chain.from_iterable(segment.tree or () for segment in segments))
+    return Translation(
+        text=join_texts([segment.text for segment in segments], separators),
+        source=join_texts([segment.source for segment in segments], separators),
+        source_pieces=tuple(chain.from_iterable(segment.source_pieces for segment in segments)),
+        target_pieces=tuple(chain.from_iterable(segment.target_pieces for segment in segments)),
+        score=score,
+        log_probability=log_p,
+        token_log_probabilities=tokens,
+        attention=_join_attention(segments),
+        alignment=_join_links(segments),
+        tree=tree,
+        parts=sum(segment.parts for segment in segments),
+        reached_limit=any(segment.reached_limit for segment in segments),
+        whole_words=first.whole_words,
+    )
+
+
+def _join_attention(segments: Sequence[Translation]) -> Tensor | None:
+    """A block-diagonal matrix (T, S): each segment attends to its own source only."""
+    blocks = [segment.attention for segment in segments if segment.attention is not None]
+    if len(blocks) != len(segments):
+        return None
+    return torch.block_diag(*blocks)  # type: ignore[no-untyped-call, no-any-return]
+
+
+def _join_links(segments: Sequence[Translation]) -> Links | None:
+    """The words of a segment are counted from the end of the previous segments."""
+    links: list[tuple[int, int]] = []
+    i = j = 0
+    for segment in segments:
+        if segment.alignment is None:
+            return None
+        links += [(i + source, j + target) for source, target in segment.alignment]
+        i, j = i + len(segment.source_groups), j + len(segment.target_groups)
+    return tuple(links)

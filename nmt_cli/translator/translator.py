@@ -1,15 +1,23 @@
-"""Texts to texts with a model: encode, search in batches of similar length, decode, put back in order."""
+"""`Translator`: texts in, translations out, in the same order. The path of a line:
+
+translate       one translation per text
+batches         normalize the lines and split long ones into segments; later join the translated segments
+_search         encode the segments as token ids, sort them by length, cut them into batches
+_search_batch   run the encoder and search, decode the hypotheses
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from nmt_cli.config import SearchConfig
 from nmt_cli.config.defaults import BATCH_TOKENS
@@ -23,21 +31,28 @@ from nmt_cli.model.device import choose_device
 from nmt_cli.model.fast.step_layout import arrange
 from nmt_cli.search import Ensemble, ModelScorer, Scorer, SearchTree, search
 from nmt_cli.search.constraints import length_limits
-from nmt_cli.translator.batch_padding import fill, widen
-from nmt_cli.translator.decoding import Decoding
-from nmt_cli.translator.forced_decoding import MAX_TOKENS, ForcedDecoding
+from nmt_cli.search.stopping import MIN_ROWS
+from nmt_cli.translator.forced_decoding import MAX_TOKENS, PairScorer
 from nmt_cli.translator.loading import load_models
-from nmt_cli.translator.segmentation import Part, check_prefixes, join, make_lines, readable
-from nmt_cli.translator.translation import Details, Translation, blank
+from nmt_cli.translator.segmentation import Segment, check_prefixes, replace_surrogates, segment_lines
+from nmt_cli.translator.translation import (
+    Details,
+    Translation,
+    blank_translation,
+    join_segments,
+    translation_of_hypotheses,
+)
 from nmt_cli.vocabulary import Vocabularies
+from nmt_cli.vocabulary.token_ids import PAD
 
-_LOGITS = 1 << 24  # of a step, at most: 64 MB
+_MAX_LOGITS = 1 << 24  # per step: 64 MB
+_MIN_POSITIONS = 16  # of a padded source on a CPU
 
 
 class Translator:
     """A model, or an ensemble, with its vocabularies and search settings.
 
-    All that it holds is decided when it is made, so that any number of threads may use it at the same time.
+    It never changes after construction, so any number of threads may use it at the same time.
     """
 
     def __init__(
@@ -55,17 +70,17 @@ class Translator:
     ) -> None:
         """Several models are an ensemble.
 
-        batch_tokens   bounds rows × longest source of a batch
-        max_tokens     a line with more is translated in parts; None: however long it is
-        has_attention  whether there can be attention and alignments
-        autocast       the number format of products
+        batch_tokens   maximum of rows × longest source in a batch
+        max_tokens     longer lines are translated in parts; None: never
+        has_attention  whether attention and alignments are available
+        autocast       context for mixed precision
         """
         several = list(models) if isinstance(models, Sequence) else [models]
         self.vocabularies = vocabularies
         self.config = config
         self.max_tokens = max_tokens
         self.has_attention = has_attention
-        self.quantized: tuple[str, ...] = ()  # names of layers with 8-bit products
+        self.quantized: tuple[str, ...] = ()  # names of the int8 layers
         self.normalization = normalization or Normalization()
         self.device = torch.device(device)
         self.batch_tokens = batch_tokens
@@ -86,13 +101,13 @@ class Translator:
         max_tokens: int | None = None,
         language_model: bool = False,
     ) -> Self:
-        """The model of a run directory, or an ensemble of several with the same vocabulary.
+        """The model of a run directory, or an ensemble of several with the same vocabularies.
 
         device         auto, cpu, cuda, cuda:1 or mps
         search         settings to use instead of those of the (first) run, or some of them by name:
                        `search={"beam_size": 1}`
-        int8           products in 8-bit integers on a CPU: see `quantized` for the layers that it is done in
-        max_tokens     a line with more is translated in parts (default: data.max_tokens of the run, or
+        int8           use int8 arithmetic on the CPU; `quantized` lists the layers that do
+        max_tokens     longer lines are translated in parts (default: data.max_tokens of the run, or
                        search.max_length if that is less)
         language_model the runs are language models, for `generate` and, with blank sources, for `score`
         """
@@ -101,7 +116,7 @@ class Translator:
         loaded = load_models(paths, device=place, search=search, language_model=language_model)
         run, config = loaded.run, loaded.search
         if int8 and place.type != "cpu":
-            raise UsageError(f"int8 is for a CPU, not for {place.type}", hint="set the device to cpu")
+            raise UsageError(f"int8 needs a CPU, not {place.type}", hint="set the device to cpu")
         quantized = set[str]()
         if place.type == "cpu":
             for model in loaded.models:
@@ -129,17 +144,17 @@ class Translator:
     ) -> list[Translation]:
         """One translation for each text, in the order of the texts; that of a blank text is blank.
 
-        details      what to find out besides the text
-        prefixes     what each translation begins with
-        first_line   number of the first text, which decides, with search.seed, what is sampled
+        details      what to return besides the text
+        prefixes     what each translation starts with
+        first_line   number of the first text; it determines, with search.seed, what is sampled
         """
-        results: list[Translation | None] = [None] * len(texts)
+        results = [blank_translation(details)] * len(texts)
         for rows, translations in self.batches(
             texts, details=details, prefixes=prefixes, first_line=first_line
         ):
             for row, translation in zip(rows.tolist(), translations, strict=True):
                 results[row] = translation
-        return [blank(details) if found is None else found for found in results]
+        return results
 
     def batches(
         self,
@@ -149,11 +164,11 @@ class Translator:
         prefixes: Sequence[str] | None = None,
         first_line: int = 0,
     ) -> Iterator[tuple[NDArray[np.int64], list[Translation]]]:
-        """`translate` batch by batch: translations with the numbers of their texts, blank ones left out.
+        """`translate` batch by batch: translations with the indices of their texts, without blank ones.
 
-        The longest come first. Texts that occur several times are translated once (unless they are sampled).
+        Long texts come first. Texts that occur several times are translated once (unless they are sampled).
         """
-        lines = make_lines(
+        lines = segment_lines(
             texts,
             check_prefixes(prefixes, len(texts)),
             first_line=first_line,
@@ -161,19 +176,18 @@ class Translator:
             vocabulary=self.vocabularies.source,
             max_tokens=self.max_tokens,
         )
-        parts = list(dict.fromkeys(self._key(part) for line in lines for part in line.parts))
-        found: dict[Part, Translation] = {}
-        waiting = [(line, [self._key(part) for part in line.parts]) for line in lines]
-        for batch, translations in self._search(parts, details):
-            found.update(zip(batch, translations, strict=True))
-            ready = [(line, keys) for line, keys in waiting if all(key in found for key in keys)]
+        waiting = [(line, [self._key(segment) for segment in line.segments]) for line in lines]
+        distinct = list(dict.fromkeys(key for _, keys in waiting for key in keys))
+        done: dict[Segment, Translation] = {}
+        for segments, translations in self._search(distinct, details):
+            done.update(zip(segments, translations, strict=True))
+            ready = [(line, keys) for line, keys in waiting if all(key in done for key in keys)]
             if ready:
-                waiting = [(line, keys) for line, keys in waiting if not all(key in found for key in keys)]
-                rows = np.array([line.row for line, _ in ready], np.int64)
+                waiting = [(line, keys) for line, keys in waiting if not all(key in done for key in keys)]
                 yield (
-                    rows,
+                    np.array([line.row for line, _ in ready], np.int64),
                     [
-                        join([found[key] for key in keys], line.separators, self.config)
+                        join_segments([done[key] for key in keys], line.separators, self.config)
                         for line, keys in ready
                     ],
                 )
@@ -185,24 +199,22 @@ class Translator:
         details: Details = Details(),  # noqa: B008 - frozen
         first_line: int = 0,
     ) -> list[Translation]:
-        """Texts of a language model that begin with these; "" is an open beginning. `first_line`: see `translate`."""
+        """Texts of a language model that start with `beginnings`, which may be "". `first_line`: see `translate`."""
         prefixes = check_prefixes(beginnings, len(beginnings))
-        parts = [Part("", readable(prefix), first_line + row) for row, prefix in enumerate(prefixes)]
-        self._check_beginnings(parts)
-        found: dict[Part, Translation] = {}
-        for batch, texts in self._search(parts, details):
-            found.update(zip(batch, texts, strict=True))
-        return [found[part] for part in parts]
-
-    def _check_beginnings(self, parts: Sequence[Part]) -> None:
-        """Refuse what search, which goes through a beginning step by step, would not come to the end of."""
-        lengths = self.vocabularies.target.encode([self.normalization(part.prefix) for part in parts]).lengths
-        for part, length in zip(parts, lengths.tolist(), strict=True):
-            if length > MAX_TOKENS:
+        segments = [
+            Segment("", replace_surrogates(prefix), first_line + row) for row, prefix in enumerate(prefixes)
+        ]
+        lengths = self._encode_prefixes(segments).lengths
+        for segment, length in zip(segments, lengths.tolist(), strict=True):
+            if length > MAX_TOKENS:  # search goes through the beginning step by step
                 raise CorpusError(
-                    f"line {part.number + 1} has {length:,} tokens; a beginning may have {MAX_TOKENS:,}",
+                    f"line {segment.number + 1} has {length:,} tokens; the limit for a beginning is {MAX_TOKENS:,}",
                     hint="put one sentence on a line",
                 )
+        done: dict[Segment, Translation] = {}
+        for batch, translations in self._search(segments, details):
+            done.update(zip(batch, translations, strict=True))
+        return [done[segment] for segment in segments]
 
     def score(
         self,
@@ -212,9 +224,9 @@ class Translator:
         details: Details = Details(scores=True),  # noqa: B008 - frozen
         first_line: int = 0,
     ) -> list[Translation]:
-        """What the model thinks of given translations: log P(target | source), by forced decoding.
+        """log P(target | source) of given translations, by forced decoding.
 
-        It is what search gives to the same ids. A pair of two blank texts is blank. `first_line` is the number
+        Search gives the same score to the same ids. A pair of two blank texts is blank. `first_line` is the number
         of the first pair, for messages.
         """
         if len(sources) != len(targets):
@@ -222,7 +234,7 @@ class Translator:
                 f"there are {len(sources)} sources and {len(targets)} targets",
                 hint="give one target for each source",
             )
-        decoding = ForcedDecoding(
+        scorer = PairScorer(
             self._models,
             self.vocabularies,
             self.config,
@@ -231,70 +243,94 @@ class Translator:
             self.batch_tokens,
             self._autocast,
         )
-        return decoding.score(sources, targets, details, first_line)
+        return scorer.score(sources, targets, details, first_line)
 
-    def _key(self, part: Part) -> Part:
-        """What is the same for parts that have the same translation."""
-        return part if self.config.sampling else part._replace(number=0)
+    def _key(self, segment: Segment) -> Segment:
+        """Equal for segments that have the same translation."""
+        return segment if self.config.sampling else segment._replace(number=0)
 
     def _search(
-        self, parts: Sequence[Part], details: Details
-    ) -> Iterator[tuple[list[Part], list[Translation]]]:
-        """The translations of all parts, the longest first, in batches."""
-        if not parts:
+        self, segments: Sequence[Segment], details: Details
+    ) -> Iterator[tuple[list[Segment], list[Translation]]]:
+        """Translate all segments in batches of similar length, longest first."""
+        if not segments:
             return
-        ids = self.vocabularies.source.encode([part.text for part in parts])
+        ids = self.vocabularies.source.encode([segment.text for segment in segments])
         lengths = ids.lengths + 1
         order = np.argsort(-lengths, kind="stable")
-        # A wide beam takes fewer sentences at a time: this load allows no more of them than have room for their logits.
+        # With a wide beam a batch has fewer sentences: each one counts for at least as many tokens as its share
+        # of the memory for logits.
         logits = self.config.width * len(self.vocabularies.target)  # of a sentence
-        load = np.maximum(lengths[order], self.batch_tokens * logits // _LOGITS)
+        load = np.maximum(lengths[order], self.batch_tokens * logits // _MAX_LOGITS)
         for run in cut_in_order(load, self.batch_tokens):
             rows = order[run]
-            batch = [parts[row] for row in rows.tolist()]
+            batch = [segments[row] for row in rows.tolist()]
             yield batch, self._search_batch(batch, ids.take(rows), details)
 
     @torch.inference_mode()
-    def _search_batch(self, parts: Sequence[Part], ids: Ragged, details: Details) -> list[Translation]:
-        filled = fill(ids) if self.device.type == "cpu" else ids
-        source, lengths = pad_source(filled)
-        if self.device.type == "cpu":
-            source = widen(source)
+    def _search_batch(self, segments: Sequence[Segment], ids: Ragged, details: Details) -> list[Translation]:
+        on_cpu = self.device.type == "cpu"
+        padded = pad_rows(ids) if on_cpu else ids
+        padding = len(padded) - len(ids)
+        source, lengths = pad_source(padded)
+        source = pad_positions(source) if on_cpu else source
+        prefixes = None
+        if any(segment.prefix for segment in segments):
+            prefix_ids = self._encode_prefixes(segments)
+            prefixes = [prefix_ids[row].tolist() for row in range(len(segments))] + [[]] * padding
         n_best = self.config.n_best > 1
         tree = SearchTree() if details.tree else None
         with self._autocast():
             memory = self._scorer.encode(source.to(self.device), lengths)
-            found = search(
+            results = search(
                 self._scorer,
                 memory,
                 lengths,
                 self.config,
                 banned=self.vocabularies.target.banned,
-                prefix=self._prefixes(parts, len(filled)),
-                numbers=[*(part.number for part in parts), *[0] * (len(filled) - len(parts))],
-                real=len(parts),
+                prefix=prefixes,
+                numbers=[*(segment.number for segment in segments), *[0] * padding],
+                real=len(segments),
                 scores=details.scores or n_best,
                 attention=details.attention or details.alignment,
                 alignment=self.vocabularies.target.has_unknown,
                 tree=tree,
             )
-        decoding = Decoding(self.vocabularies, details)
         limits = length_limits(self.config, lengths).tolist()
-        return [
-            decoding.translation(
-                parts[row],
+        translations = []
+        for row, (segment, hypotheses) in enumerate(zip(segments, results, strict=True)):
+            translation = translation_of_hypotheses(
+                segment,
                 ids[row].tolist(),
                 hypotheses,
+                self.vocabularies,
+                details,
                 limit=limits[row],
                 n_best=n_best,
-                tree=None if tree is None else (tree, row),
             )
-            for row, hypotheses in enumerate(found)
-        ]
+            if tree is not None:
+                translation = replace(translation, tree=tuple(map(tuple, tree.steps(row))))
+            translations.append(translation)
+        return translations
 
-    def _prefixes(self, parts: Sequence[Part], rows: int) -> list[list[int]] | None:
-        """The ids of what the translation of each row begins with, if any does."""
-        if not any(part.prefix for part in parts):
-            return None
-        ids = self.vocabularies.target.encode([self.normalization(part.prefix) for part in parts])
-        return [ids[row].tolist() for row in range(len(parts))] + [[]] * (rows - len(parts))
+    def _encode_prefixes(self, segments: Sequence[Segment]) -> Ragged:
+        return self.vocabularies.target.encode([self.normalization(segment.prefix) for segment in segments])
+
+
+# Batch padding on a CPU. A matrix product with fewer than 16 rows is summed in a different order, and so is a softmax
+# over fewer than 16 columns: the last bits of a sentence's scores, and in rare cases its translation, would depend on
+# its batch. A single sentence is not padded, because someone may be waiting: 16 rows take up to 2.5 times as long.
+
+
+def pad_rows(ids: Ragged) -> Ragged:
+    """Pad batches of 2 to 15 rows to 16, with copies of the last row, which is the shortest."""
+    missing = MIN_ROWS - len(ids)
+    if missing <= 0 or len(ids) == 1:
+        return ids
+    return ids.take(np.append(np.arange(len(ids)), np.full(missing, len(ids) - 1)))
+
+
+def pad_positions(source: Tensor) -> Tensor:
+    """Pad to at least 16 positions: source (B, S) → (B, max(S, 16))"""
+    missing = _MIN_POSITIONS - source.shape[1]
+    return source if missing <= 0 else torch.nn.functional.pad(source, (0, missing), value=PAD)

@@ -87,7 +87,7 @@ def test_a_given_translation_is_looked_at(nmt: Run, run: Path) -> None:
         (["RUN", " "], 2, "the sentence is blank", "at least one word"),
         (["RUN", "ba", ""], 2, "sentence 2 is blank", "at least one word"),
         (["RUN"], 2, "standard input is empty", "nmt explain RUN_DIR"),
-        (["RUN", "ba " * 999], 2, "more than the 250 that a map can show", "one by one"),
+        (["RUN", "ba " * 999], 2, "more than the 250 that a heat map can show", "one by one"),
         (["RUN", "ba", "--target", " "], 2, "the target of the sentence is blank", "at least one word"),
         (["RUN", "ba", "de", "--target", "BA"], 2, "there are 2 sentences and 1 targets", "one --target for each"),
         (["RUN", "ba", "--beam", "0"], 2, "search.beam_size = 0: input should be greater", "nmt config"),

@@ -15,13 +15,13 @@ LANGUAGE_MODEL = ("model.preset=mikolov2010", "model.encoder_layers=0", "search.
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("runs") / "run", LANGUAGE_MODEL, likes_bytes=False)
+    return make_run(tmp_path_factory.mktemp("runs") / "run", LANGUAGE_MODEL, prefers_bytes=False)
 
 
 @pytest.fixture(scope="module")
 def word_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = (*LANGUAGE_MODEL, "vocabulary.kind=word", "vocabulary.size=40")
-    return make_run(tmp_path_factory.mktemp("runs") / "words", settings, likes_bytes=False)
+    return make_run(tmp_path_factory.mktemp("runs") / "words", settings, prefers_bytes=False)
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ def test_one_sided_text_is_scored(nmt: Run, run: Path, tmp_path: Path) -> None:
         (("generate", "OTHER", "ba"), "is a translation model, not a language model"),
         (("generate", "RUN", "ba", "--input", "TEXT"), "TEXT contradicts --input"),
         (("generate", "RUN", "a\nb"), "a prefix has a line break"),
-        (("generate", "RUN", "x" * 9000), "a beginning may have 4,096"),
+        (("generate", "RUN", "x" * 9000), "the limit for a beginning is 4,096"),
         (("generate", "RUN", "ba", "-n", "0"), "search.n_best = 0"),
         (("generate", "RUN", "ba", "--set", "train.seed=1"), "only search.* can be set here"),
         (("generate", "RUN", "--input", "MISSING"), "does not exist"),

@@ -80,13 +80,13 @@ def test_a_monstrous_pair_is_refused(nmt: Run, run: Path, files: tuple[Path, Pat
     files[1].write_text("ba\nbe\n")
     outcome = nmt("score", run, "--source", files[0], "--target", files[1])
     assert outcome.code == 1
-    assert re.search(r"line 2 has [\d,]+ tokens; a pair to score may have 4,096", outcome.error)
+    assert re.search(r"line 2 has [\d,]+ tokens; the limit for scoring is 4,096", outcome.error)
 
 
 def test_alignments_need_attention(nmt: Run, tmp_path: Path, files: tuple[Path, Path]) -> None:
     run = make_run(tmp_path / "run", ("model.preset=sutskever2014",))
     outcome = nmt("score", run, "--source", files[0], "--target", files[1], "--alignments")
-    assert (outcome.code, outcome.error) == (2, "error: --alignments needs attention, and the model has none")
+    assert (outcome.code, outcome.error) == (2, "error: --alignments needs attention, but the model has none")
 
 
 def test_settings_of_search_decide_the_score_but_not_log_probability(

@@ -1,4 +1,4 @@
-"""Explainers with tiny models of every preset, and explanations made by hand."""
+"""Explainers with tiny untrained models, and a hand-made explanation."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nmt_cli.config import ModelConfig, SearchConfig, VocabularyConfig
-from nmt_cli.explanation import Alternative, BeamNode, Candidate, Explanation, Step, Word
+from nmt_cli.explanation import Alternative, BeamNode, Explanation, Prediction, RankedTranslation, Word
 from nmt_cli.explanation.explainer import Explainer
 from nmt_cli.model import build_model
 from nmt_cli.vocabulary import Vocabularies, Vocabulary
@@ -85,10 +85,10 @@ def explanation(source: list[str], target: list[str], *, attention: bool = True)
         attention=matrix,
         word_attention=matrix,
         steps=tuple(
-            Step(piece, p[t], (Alternative("other", 0.05, True), Alternative("more", 0.01, False)))
+            Prediction(piece, p[t], (Alternative("other", 0.05, True), Alternative("more", 0.01, False)))
             for t, piece in enumerate(target)
         ),
-        n_best=(Candidate("one", -0.5, -2.5), Candidate("two", -0.7, -3.5)),
+        n_best=(RankedTranslation("one", -0.5, -2.5), RankedTranslation("two", -0.7, -3.5)),
         beam=(
             (BeamNode("one", 0, 0.9, -0.1, 0, False, True),),
             (BeamNode("<eos>", 0, 0.8, -0.3, None, True, True),),

@@ -1,4 +1,4 @@
-"""What an explanation says agrees with the model and with search."""
+"""Explanations agree with the model and with search."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from nmt_cli.config import TRANSLATION_PRESETS, ModelConfig, VocabularyConfig
 from nmt_cli.data.batch import collate
 from nmt_cli.errors import UsageError
 from nmt_cli.explanation import Explanation, explanations_json
-from nmt_cli.explanation.explainer import LONGEST
+from nmt_cli.explanation.explainer import MAX_PIECES
 from nmt_cli.explanation.explanation import attention_note
 from nmt_cli.translator import Translator
 from nmt_cli.vocabulary import Vocabulary
@@ -75,7 +75,7 @@ def test_a_given_translation_has_the_probabilities_and_attention_of_teacher_forc
     assert math.prod(found.confidence) == pytest.approx(math.exp(found.log_probability), rel=1e-3)
 
 
-def test_alternatives_are_the_most_probable_pieces_but_the_one_said(make_explainer: MakeExplainer) -> None:
+def test_alternatives_are_the_most_probable_other_pieces(make_explainer: MakeExplainer) -> None:
     found = make_explainer().explain(TEXT, alternatives=4)
     for step in found.steps:
         probabilities = [other.probability for other in step.alternatives]
@@ -85,7 +85,9 @@ def test_alternatives_are_the_most_probable_pieces_but_the_one_said(make_explain
     assert make_explainer().explain(TEXT, alternatives=0).steps[0].alternatives == ()
 
 
-def test_the_beam_leads_to_the_best_translation_and_names_what_it_kept(make_explainer: MakeExplainer) -> None:
+def test_the_beam_contains_the_path_to_the_best_translation_and_marks_what_it_kept(
+    make_explainer: MakeExplainer,
+) -> None:
     found = make_explainer().explain(TEXT)
     way = [[node for node in step if node.best] for step in found.beam]
     length = len(found.target_pieces)
@@ -106,7 +108,7 @@ def test_the_coverage_penalty_is_part_of_the_score(make_explainer: MakeExplainer
     assert found.score == pytest.approx(found.n_best[0].score, abs=1e-4)
 
 
-def test_greedy_search_and_sampling_are_explained(make_explainer: MakeExplainer) -> None:
+def test_greedy_search_and_sampling_can_be_explained(make_explainer: MakeExplainer) -> None:
     greedy = make_explainer(search={"beam_size": 1, "n_best": 1}).explain(TEXT)
     assert len(greedy.n_best) == 1
     sampled = make_explainer(search={"sampling": True, "n_best": 2}).explain(TEXT)
@@ -115,21 +117,21 @@ def test_greedy_search_and_sampling_are_explained(make_explainer: MakeExplainer)
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\t"])
-def test_a_blank_sentence_is_refused(make_explainer: MakeExplainer, text: str) -> None:
+def test_a_blank_sentence_is_rejected(make_explainer: MakeExplainer, text: str) -> None:
     with pytest.raises(UsageError, match="the sentence is blank"):
         make_explainer().explain(text)
     with pytest.raises(UsageError, match="the target of the sentence is blank"):
         make_explainer().explain(TEXT, target=text)
 
 
-def test_a_sentence_that_is_too_long_is_refused_with_its_length(make_explainer: MakeExplainer) -> None:
-    long = "Hund " * (LONGEST + 1)
-    with pytest.raises(UsageError, match=rf"more than the {LONGEST}") as caught:
+def test_a_sentence_that_is_too_long_is_rejected(make_explainer: MakeExplainer) -> None:
+    long = "Hund " * (MAX_PIECES + 1)
+    with pytest.raises(UsageError, match=rf"more than the {MAX_PIECES}") as caught:
         make_explainer().explain(long)
     assert "one by one" in caught.value.hint
 
 
-def test_the_note_says_what_a_row_is() -> None:
+def test_the_note_explains_the_rows_of_the_map() -> None:
     def note(preset: str, **overrides: object) -> str:
         return attention_note(ModelConfig.from_preset(preset, **overrides))
 
@@ -142,7 +144,7 @@ def test_the_note_says_what_a_row_is() -> None:
     assert "local" in note("luong2015", attention_span="local-m", attention_window=2)
 
 
-def test_the_translation_is_that_of_the_translator(make_explainer: MakeExplainer) -> None:
+def test_the_explained_translation_is_the_translators(make_explainer: MakeExplainer) -> None:
     lines = ["ein Hund läuft", "a dog runs", "zwei Hunde"] * 3
     words = Vocabulary.train(lines, VocabularyConfig(kind="word", size=10))
     for vocabulary, text in ((None, TEXT), (words, "ein Walross läuft")):

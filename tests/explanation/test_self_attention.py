@@ -1,4 +1,4 @@
-"""The maps of self-attention: one for each layer, rows that sum to 1, and nobody looks ahead."""
+"""Self-attention maps: one per layer, rows that sum to 1, no attention to later positions."""
 
 import json
 from typing import Any
@@ -44,16 +44,18 @@ def test_each_layer_has_a_map_whose_rows_sum_to_1(
             assert sum(row) == pytest.approx(1, abs=1e-5)
         if own.columns[0] == START:
             assert own.columns[1:] == own.rows[:-1]
-            assert all(not any(row[at + 1 :]) for at, row in enumerate(own.weights))  # nothing of what comes
+            assert all(
+                not any(row[at + 1 :]) for at, row in enumerate(own.weights)
+            )  # no attention to later positions
     assert json.loads(explanations_json([found]))[0]["self_attention"][0]["layer"] == layers[0]
 
 
-def test_the_labels_stand_in_the_order_in_which_the_source_is_read(make_explainer: MakeExplainer) -> None:
+def test_labels_follow_the_order_in_which_the_source_is_read(make_explainer: MakeExplainer) -> None:
     found = make_explainer("cheng2016", reverse_source=True).explain(TEXT, self_attention=True)
     assert found.self_attention[0].rows == (*found.source_pieces[-2::-1], "<eos>")
 
 
-def test_self_attention_is_there_only_if_asked_for(make_explainer: MakeExplainer) -> None:
+def test_self_attention_is_included_only_on_request(make_explainer: MakeExplainer) -> None:
     assert make_explainer("cheng2016").explain(TEXT).self_attention == ()
 
 

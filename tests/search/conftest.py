@@ -1,4 +1,4 @@
-"""What the tests of search share."""
+"""Fixtures of the search tests."""
 
 from collections.abc import Iterator
 

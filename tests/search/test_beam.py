@@ -1,4 +1,4 @@
-"""Beam search against searches that are easier to believe."""
+"""Beam search against simpler searches: plain Python, exhaustive, greedy."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def config_of(**settings: Any) -> SearchConfig:
     vocabulary=st.sampled_from([5, 7, 130]),
 )
 @settings(max_examples=150, deadline=None, derandomize=True)
-def test_equals_the_search_that_is_written_for_reading(
+def test_matches_a_plain_python_beam_search(
     seed: int,
     beam: int,
     n_best: int,
@@ -81,7 +81,7 @@ def test_a_beam_as_wide_as_the_space_equals_exhaustive_search(
 
 
 @normalizations
-def test_exact_stopping_finds_the_best_of_all_and_stops_before_the_end(normalization: dict[str, Any]) -> None:
+def test_exact_stopping_finds_the_optimum_and_stops_early(normalization: dict[str, Any]) -> None:
     limit, early = 4, 0
     for seed in range(12):
         config = config_of(beam_size=300, stopping="exact", max_length=limit, **normalization)
@@ -93,7 +93,7 @@ def test_exact_stopping_finds_the_best_of_all_and_stops_before_the_end(normaliza
         early += len(toy.steps) < limit + 1
     assert (
         early > 0 or normalization.get("word_reward", 0) > 0
-    )  # a reward lets long ones overtake till the end
+    )  # with a reward, longer hypotheses can overtake until the end
 
 
 @pytest.mark.parametrize("stopping", ["finished", "first"])
@@ -112,7 +112,7 @@ def test_beam_one_is_greedy_search(normalization: dict[str, Any], stopping: str)
         assert found.tokens == tokens
 
 
-def test_greedy_search_without_scores_says_the_same() -> None:
+def test_greedy_search_without_scores_finds_the_same_tokens() -> None:
     toy = Toy(10, lengths=(3,) * 20, vocabulary=40)
     config = config_of(beam_size=1, max_length=30)
     with_scores = toy.search(config)
@@ -140,13 +140,13 @@ def test_n_best_lists_are_sorted_distinct_and_add_up() -> None:
 
 
 @pytest.mark.parametrize("stopping", ["finished", "first", "exact"])
-def test_neighbours_and_leaving_the_batch_change_nothing(stopping: str) -> None:
+def test_neighbors_and_compaction_do_not_change_results(stopping: str) -> None:
     config = config_of(
         beam_size=4, n_best=3, stopping=stopping, max_length=25, coverage_penalty=0.2, no_repeat_ngram=2
     )
     toy = Toy(21, lengths=(3, 5, 2, 7, 1, 4, 4, 6), vocabulary=30)
     together = toy.search(config, attention=True)
-    assert len({batch for batch, _ in toy.steps}) > 1  # some did leave
+    assert len({batch for batch, _ in toy.steps}) > 1  # the batch was compacted
     for b, found in enumerate(together):
         alone = Toy(0, lengths=(int(toy.lengths[b]),))
         alone.logits, alone.attention = toy.logits[b : b + 1], toy.attention[b : b + 1, :, : toy.lengths[b]]
@@ -159,7 +159,7 @@ def test_neighbours_and_leaving_the_batch_change_nothing(stopping: str) -> None:
             assert one.attention.equal(other.attention)
 
 
-def test_the_first_step_computes_one_hypothesis_and_no_step_more_than_the_beam() -> None:
+def test_the_first_step_has_one_hypothesis_and_all_others_the_whole_beam() -> None:
     toy = Toy(2, lengths=(3, 3), vocabulary=20)
     toy.search(config_of(beam_size=5, max_length=10))
     assert toy.steps[0] == (2, 1)

@@ -1,4 +1,4 @@
-"""The best candidates are those that a search through all of them finds, and tokens that the model knows."""
+"""Candidates equal a plain top-k over all continuations, and are valid token ids."""
 
 import pytest
 import torch
@@ -6,9 +6,9 @@ import torch
 from nmt_cli.search.candidates import best_candidates
 
 
-@pytest.mark.parametrize("vocabulary", [1, 5, 67, 161, 1009])  # 161 and 1009 have no chunks of equal size
+@pytest.mark.parametrize("vocabulary", [1, 5, 67, 161, 1009])  # 161 and 1009 cannot be cut into equal chunks
 @pytest.mark.parametrize("count", [1, 10, 400])
-def test_candidates_are_the_best_of_all(vocabulary: int, count: int) -> None:
+def test_candidates_equal_top_k_over_all_continuations(vocabulary: int, count: int) -> None:
     generator = torch.Generator().manual_seed(1)
     log_p = torch.randn(3, 5, vocabulary, generator=generator).log_softmax(dim=-1)
     scores = torch.randn(3, 5, generator=generator)
@@ -20,6 +20,6 @@ def test_candidates_are_the_best_of_all(vocabulary: int, count: int) -> None:
 
 @pytest.mark.parametrize("nothing", [-torch.inf, torch.nan])
 @pytest.mark.parametrize("count", [10, 400])
-def test_a_sentence_without_continuations_gets_tokens_of_the_vocabulary(nothing: float, count: int) -> None:
+def test_token_ids_stay_valid_if_nothing_can_continue(nothing: float, count: int) -> None:
     found = best_candidates(torch.zeros(2, 5, 161), torch.full((2, 5), nothing), count)
     assert found.tokens.max() < 161

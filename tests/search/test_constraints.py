@@ -1,4 +1,4 @@
-"""What a translation must and must not say."""
+"""Constraints hold in greedy search, beam search and sampling."""
 
 import pytest
 import torch
@@ -41,9 +41,9 @@ def test_translations_are_neither_too_short_nor_too_long(way: Way) -> None:
 
 
 @ways
-def test_the_longest_length_grows_with_the_source(way: Way) -> None:
+def test_the_maximum_length_grows_with_the_source(way: Way) -> None:
     toy = Toy(3, lengths=(1, 2, 3, 4, 10), vocabulary=40)
-    toy.logits[..., EOS] = -30.0  # would never end
+    toy.logits[..., EOS] = -30.0  # would never end on its own
     found = toy.search(SearchConfig(max_length=17, max_length_ratio=1.5, max_length_constant=4, **way))
     assert [{len(hypothesis.tokens) for hypothesis in hypotheses} for hypotheses in found] == [
         {5}, {7}, {8}, {10}, {17}
@@ -51,7 +51,7 @@ def test_the_longest_length_grows_with_the_source(way: Way) -> None:
 
 
 @ways
-def test_a_translation_that_is_cut_still_has_the_score_of_its_end(way: Way) -> None:
+def test_a_truncated_translation_includes_the_score_of_eos(way: Way) -> None:
     toy = Toy(4, vocabulary=20)
     toy.logits[..., EOS] = -30.0
     for hypothesis in toy.search(SearchConfig(max_length=6, **way))[0]:
@@ -92,7 +92,7 @@ def test_exactly_the_repetitions_are_excluded(seed: int, n: int, t: int) -> None
 
 
 @ways
-def test_a_translation_begins_with_its_prefix_whatever_is_banned(way: Way) -> None:
+def test_a_translation_starts_with_its_prefix_even_if_banned(way: Way) -> None:
     toy = Toy(6, lengths=(3, 3, 3, 3), vocabulary=30)
     prefix = [[5, 5, 5], [], [0, 7], [9] * 12]
     config = SearchConfig(no_repeat_ngram=2, max_length=8, **way)
@@ -105,17 +105,17 @@ def test_a_translation_begins_with_its_prefix_whatever_is_banned(way: Way) -> No
             assert len(hypothesis.tokens) <= max(8, length)
             expected = toy.sentence(b).log_probability(hypothesis.tokens)
             assert hypothesis.log_probability == pytest.approx(expected, abs=1e-3)
-    # The sentence without a prefix is not touched by the others.
+    # The sentence without a prefix is not affected by the others.
     assert [h.tokens for h in result[1]] == [h.tokens for h in toy.search(config, banned=(0, 9))[1]]
 
 
-def test_a_prefix_is_one_hypothesis_and_the_beam_grows_after_it() -> None:
+def test_the_beam_widens_after_a_prefix() -> None:
     toy = Toy(7, vocabulary=30)
     [found] = toy.search(SearchConfig(beam_size=5, n_best=5), prefix=[[4, 8, 15]])
     assert len({tuple(hypothesis.tokens) for hypothesis in found}) == 5
 
 
-def test_rules_that_leave_nothing_to_say_are_an_error() -> None:
+def test_constraints_that_exclude_every_token_are_an_error() -> None:
     toy = Toy(8, vocabulary=6)
     with pytest.raises(NmtError, match="no translation for 1 of 1 sentences") as caught:
         toy.search(SearchConfig(min_length=6, max_length=8, no_repeat_ngram=1))

@@ -1,4 +1,4 @@
-"""Search on a device that is not the CPU."""
+"""Search on an accelerator, simulated by the meta device."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from tests.search.toy import Toy
 
 
 class OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """All tensors that meet in an operation are on `meta`, which cannot be read: nothing can wait for a result."""
+    """Checks that all operands are on `meta`, which cannot be read: any synchronization would fail."""
 
     operations = 0
 
@@ -36,11 +36,11 @@ class OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ],
     ids=str,
 )
-def test_no_step_waits_for_the_device_or_leaves_it(
+def test_no_step_synchronizes_with_the_device_or_leaves_it(
     settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[Any] = []
-    monkeypatch.setattr(beam, "_found", lambda trace, *_: found.append(trace))
+    monkeypatch.setattr(beam, "_hypotheses", lambda trace, *_: found.append(trace))
     toy = Toy(1, lengths=(3, 4, 2), vocabulary=200)
     toy.logits, toy.attention = toy.logits.to("meta"), toy.attention.to("meta")
     toy.device = torch.device("meta")
@@ -51,4 +51,4 @@ def test_no_step_waits_for_the_device_or_leaves_it(
             toy.search(config, banned=(0, 1), prefix=[[5, 6], [], [7]], attention=True)
         counts.append(mode.operations)
     assert [len(trace.steps) for trace in found] == [5, 6]
-    assert counts[1] - counts[0] < 120  # what one more step costs
+    assert counts[1] - counts[0] < 120  # operations of one more step

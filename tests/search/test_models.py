@@ -1,4 +1,4 @@
-"""Search through the real models."""
+"""Search with real models."""
 
 from typing import Any
 
@@ -111,7 +111,7 @@ def test_an_ensemble_averages_probabilities_of_different_models() -> None:
                 p += model.project(model.decode(alone, inputs)[0])[0].softmax(dim=-1) / len(models)
             parts = p.log().gather(1, torch.tensor([*hypothesis.tokens, EOS])[:, None])
             assert hypothesis.log_probability == pytest.approx(float(parts.sum()), abs=1e-4)
-            assert hypothesis.attention is not None  # of the two that have one
+            assert hypothesis.attention is not None  # the mean over the two models with attention
             torch.testing.assert_close(hypothesis.attention.sum(dim=1), torch.ones(inputs.shape[1]))
 
 
@@ -136,13 +136,28 @@ def test_scores_are_float32_whatever_the_model_computes_in() -> None:
             assert hypothesis.score == pytest.approx(sum(parts) / len(parts), rel=1e-5)
 
 
+@pytest.mark.parametrize("settings", [{}, {"coverage_penalty": 0.2}, {"beam_size": 1, "n_best": 1}], ids=str)
+def test_padding_the_source_does_not_change_the_result(settings: dict[str, Any]) -> None:
+    model = build("luong2015")
+    source, lengths = sources([5, 3, 8])
+    plain = translate(model, source, lengths, settings=settings, attention=True)
+    padded = translate(
+        model, torch.nn.functional.pad(source, (0, 8), value=PAD), lengths, settings=settings, attention=True
+    )
+    for found, expected in zip(padded, plain, strict=True):
+        assert [h.tokens for h in found] == [h.tokens for h in expected]
+        assert [h.score for h in found] == pytest.approx([h.score for h in expected], abs=1e-4)
+        for a, b in zip(found, expected, strict=True):
+            torch.testing.assert_close(a.attention, b.attention)
+
+
 def test_a_coverage_penalty_needs_attention() -> None:
     model = build("sutskever2014")
     with pytest.raises(ConfigError, match=r"search\.coverage_penalty = 0\.2 needs attention"):
         translate(model, *sources([5]), settings={"coverage_penalty": 0.2})
 
 
-def test_a_model_that_gives_no_numbers_is_an_error() -> None:
+def test_a_model_that_returns_nan_is_an_error() -> None:
     model = build("luong2015")
     with torch.no_grad():
         model.vocabulary.bias.fill_(torch.nan)

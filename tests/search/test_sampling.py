@@ -1,4 +1,4 @@
-"""What is drawn, how often, and that it can be drawn again."""
+"""Sampling: distribution, reproducibility, independence of the batch."""
 
 from collections import Counter
 
@@ -7,7 +7,7 @@ import torch
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.search import search
-from nmt_cli.search.sampling import sentence_seeds, uniforms
+from nmt_cli.search.candidates import sentence_seeds, uniforms
 from tests.search.toy import Toy
 
 
@@ -20,13 +20,13 @@ def drawn(toy: Toy, config: SearchConfig, numbers: list[int] | None = None) -> l
     return [[hypothesis.tokens for hypothesis in hypotheses] for hypotheses in found]
 
 
-def test_a_seed_decides_everything() -> None:
+def test_the_seed_determines_the_samples() -> None:
     toy = Toy(1, lengths=(3,) * 6, vocabulary=30)
     assert drawn(toy, config_of(seed=1, n_best=3)) == drawn(toy, config_of(seed=1, n_best=3))
     assert drawn(toy, config_of(seed=1, n_best=3)) != drawn(toy, config_of(seed=2, n_best=3))
 
 
-def test_neighbours_do_not_change_what_is_drawn() -> None:
+def test_neighbors_do_not_change_samples() -> None:
     toy = Toy(2, lengths=(3,) * 6, vocabulary=30)
     together = drawn(toy, config_of(n_best=3))
     for b in reversed(range(6)):
@@ -35,7 +35,7 @@ def test_neighbours_do_not_change_what_is_drawn() -> None:
         assert drawn(alone, config_of(n_best=3), numbers=[b]) == [together[b]]
 
 
-def test_the_same_sentence_twice_is_not_drawn_the_same() -> None:
+def test_repeated_sentences_get_different_samples() -> None:
     toy = Toy(3, lengths=(3, 3), vocabulary=30)
     toy.logits = toy.logits[:1].expand(2, -1, -1)
     first, second = drawn(toy, config_of(n_best=2))
@@ -49,7 +49,7 @@ def frequencies(config: SearchConfig, toy: Toy) -> dict[tuple[int, ...], float]:
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
-def test_translations_are_drawn_with_their_probability(temperature: float) -> None:
+def test_translations_are_sampled_with_their_probability(temperature: float) -> None:
     toy = Toy(4, vocabulary=5, scale=1.0)
     config = config_of(max_length=2, temperature=temperature)
     found = frequencies(config, toy)
@@ -60,13 +60,13 @@ def test_translations_are_drawn_with_their_probability(temperature: float) -> No
     for tokens in [(), *((a,) for a in words)]:
         p = float(torch.tensor(sentence.log_probability(tokens)).exp())
         assert found.get(tokens, 0.0) == pytest.approx(p, abs=0.012), tokens
-    for a in words:  # after two words the end is forced
+    for a in words:  # after two tokens <eos> is forced
         begins = sum(p for tokens, p in found.items() if tokens[:1] == (a,))
         assert begins == pytest.approx(float(torch.tensor(sentence.next_log_p(())[a]).exp()), abs=0.012)
 
 
 @pytest.mark.parametrize(("top_k", "top_p"), [(2, None), (None, 0.6), (3, 0.7), (100, 1.0)])
-def test_top_k_and_top_p_leave_the_right_tokens_with_the_right_shares(
+def test_top_k_and_top_p_keep_the_right_tokens_and_renormalize(
     top_k: int | None, top_p: float | None
 ) -> None:
     toy = Toy(5, vocabulary=7, scale=1.0)
@@ -86,7 +86,7 @@ def test_top_k_and_top_p_leave_the_right_tokens_with_the_right_shares(
         assert found.get(tokens, 0.0) == pytest.approx(frequency, abs=0.015)
 
 
-def test_scores_are_those_of_the_model_whatever_was_drawn_from() -> None:
+def test_the_score_of_a_sample_is_the_score_of_the_model() -> None:
     toy = Toy(6, lengths=(3, 3), vocabulary=12)
     for b, found in enumerate(toy.search(config_of(n_best=5, temperature=0.3, top_k=4, max_length=9))):
         scores = [hypothesis.score or 0.0 for hypothesis in found]

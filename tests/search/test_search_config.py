@@ -1,4 +1,4 @@
-"""Settings of search that contradict each other are refused, and both are named."""
+"""Contradictory search settings are rejected with the names of both."""
 
 from typing import Any
 
@@ -42,5 +42,5 @@ def test_all_contradictions_are_named_together() -> None:
         SearchConfig(n_best=9, top_k=3)
 
 
-def test_more_samples_than_the_beam_is_wide_are_no_contradiction() -> None:
+def test_n_best_may_exceed_the_beam_size_when_sampling() -> None:
     assert SearchConfig(n_best=9, sampling=True, top_k=3).width == 9

@@ -1,4 +1,4 @@
-"""The tree of everything that was considered."""
+"""The search tree."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A model that is a table of random numbers, and searches through it that are written for reading."""
+"""A model that is a table of random numbers, and plain-Python searches to compare with."""
 
 import itertools
 import math
@@ -13,7 +13,7 @@ from nmt_cli.model.protocol import Memory, State
 from nmt_cli.search import Hypothesis, SearchTree, search
 from nmt_cli.vocabulary.token_ids import EOS
 
-HISTORIES = 211  # prime: histories share a row only by chance
+HISTORIES = 211  # prime, so that histories rarely collide
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class Sentence:
     attention: list[list[float]]
 
     def rows(self, tokens: Sequence[int]) -> Iterator[int]:
-        """The row of the table at each step, if these tokens are said."""
+        """The row of the table at each step of these tokens."""
         row = 0
         for token in (2, *tokens):
             row = (row * 31 + token + 1) % HISTORIES
@@ -132,7 +132,7 @@ class Sentence:
         return by_kind[config.length_normalization] + penalty
 
     def exhaustive(self, config: SearchConfig, limit: int) -> list[tuple[float, tuple[int, ...]]]:
-        """Every translation with its score, the best first."""
+        """Every translation with its score, best first."""
         words = [token for token in range(len(self.log_p[0])) if token != EOS]
         everything = (
             tokens
@@ -144,7 +144,7 @@ class Sentence:
     def beam(
         self, config: SearchConfig, limit: int, *, stop: bool = True
     ) -> list[tuple[float, tuple[int, ...]]]:
-        """Beam search as one would explain it; without `stop` it goes on until nothing is open."""
+        """Textbook beam search; without `stop` it continues until nothing is open."""
         K = config.beam_size
         hypotheses: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
         finished: list[tuple[float, tuple[int, ...]]] = []

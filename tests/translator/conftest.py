@@ -1,4 +1,4 @@
-"""Tiny runs, made once."""
+"""Tiny run directories, made once per session."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Run directories with tiny models that were never trained: enough to hold a contract against."""
+"""Run directories with tiny untrained models."""
 
 import json
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def make_run(
     *,
     seed: int = 1,
     lines: Sequence[str] = LINES,
-    likes_bytes: bool = True,
+    prefers_bytes: bool = True,
 ) -> Path:
     """A run directory as `nmt train` writes it."""
     resolved = resolve(None, [*SMALL, *settings])
@@ -45,13 +45,13 @@ def make_run(
     (folder / "config.json").write_text(resolved.to_json(), "utf-8")
     facts = {"source_lang": "xx", "target_lang": "yy", "data": "data", "data_sha256": "0" * 64}
     (folder / "run.json").write_text(json.dumps(facts), "utf-8")
-    (folder / "model.safetensors").write_bytes(_weights(resolved, vocabularies, seed, likes_bytes))
+    (folder / "model.safetensors").write_bytes(_weights(resolved, vocabularies, seed, prefers_bytes))
     files = [path.name for path in folder.iterdir()]
     manifest.write_manifest(folder, "run", files)
     return folder
 
 
-def _weights(resolved: Resolved, vocabularies: Vocabularies, seed: int, likes_bytes: bool) -> bytes:
+def _weights(resolved: Resolved, vocabularies: Vocabularies, seed: int, prefers_bytes: bool) -> bytes:
     config: Config = resolved.config
     generator = torch.Generator().manual_seed(seed)
     sizes = len(vocabularies.source), len(vocabularies.target)
@@ -59,7 +59,7 @@ def _weights(resolved: Resolved, vocabularies: Vocabularies, seed: int, likes_by
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(3.0)  # far from uniform, as after training
-        model.vocabulary.bias[EOS] += 5.0 if likes_bytes else 2.0
-        # Bytes are what breaks lines and UTF-8, so this model likes to say them.
-        model.vocabulary.bias[torch.from_numpy(vocabularies.target.is_byte)] += 2.0 if likes_bytes else -9.0
+        model.vocabulary.bias[EOS] += 5.0 if prefers_bytes else 2.0
+        # Bytes can break lines and UTF-8, so this model prefers them.
+        model.vocabulary.bias[torch.from_numpy(vocabularies.target.is_byte)] += 2.0 if prefers_bytes else -9.0
     return tensor_bytes(weights_of(model))

@@ -1,4 +1,4 @@
-"""Long lines are cut where it hurts least, and nothing of them is lost."""
+"""Long lines are split at the best places, and nothing is lost."""
 
 from collections.abc import Sequence
 
@@ -29,12 +29,14 @@ def cut(text: str, limit: int) -> list[str]:
         ("e\u0301e\u0301", 3, ["e\u0301", "e\u0301"]),
     ],
 )
-def test_sentences_then_clauses_then_spaces_then_anywhere(text: str, limit: int, segments: list[str]) -> None:
+def test_lines_are_split_at_sentences_then_clauses_then_spaces_then_anywhere(
+    text: str, limit: int, segments: list[str]
+) -> None:
     assert cut(text, limit) == segments
 
 
 @given(st.text("ab .,!?。，\r\t\u2028é\u0301", max_size=120), st.integers(1, 30))
-def test_no_segment_is_too_long_and_nothing_is_lost(text: str, limit: int) -> None:
+def test_no_chunk_is_too_long_and_nothing_is_lost(text: str, limit: int) -> None:
     segments = split_line(text, limit, characters)
     assert all(len(segment.text) <= limit for segment in segments)
     whole = "".join(segment.text + segment.separator.replace("\0", "") for segment in segments)
@@ -53,9 +55,9 @@ def test_translations_are_joined_with_the_spacing_of_the_source() -> None:
 
 
 @pytest.mark.parametrize("unit", [".", "a", "a, ", "a.' "])
-def test_the_work_for_a_line_grows_no_faster_than_the_line(unit: str) -> None:
+def test_splitting_takes_linear_time(unit: str) -> None:
     def counted(length: int) -> int:
-        """Characters whose tokens were counted for a line of this length."""
+        """How many characters were tokenized for a line of this length."""
         seen = 0
 
         def count(texts: Sequence[str]) -> list[int]:
@@ -70,5 +72,5 @@ def test_the_work_for_a_line_grows_no_faster_than_the_line(unit: str) -> None:
     assert counted(120_000) < 5 * counted(30_000)  # quadratic would be 16 times as much
 
 
-def test_a_character_of_more_parts_than_fit_is_cut_all_the_same() -> None:
+def test_a_character_with_more_code_points_than_the_limit_is_split() -> None:
     assert cut("e\u0301\u0301\u0301\u0301", 1) == ["e", *["\u0301"] * 4]

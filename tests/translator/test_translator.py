@@ -1,4 +1,4 @@
-"""Texts to texts: order, contract, details."""
+"""The translator: order of lines, independence of the batch, details, scoring."""
 
 import math
 import threading
@@ -30,7 +30,7 @@ def same(one: Translation, other: Translation) -> bool:
 
 @quick
 @given(st.lists(st.text(max_size=30), max_size=6), st.booleans())
-def test_one_line_for_one_text_and_blank_for_blank(
+def test_every_text_gives_one_line_and_a_blank_text_a_blank_one(
     run: Path, word_run: Path, texts: list[str], words: bool
 ) -> None:
     for beam in (1, 3):
@@ -45,19 +45,19 @@ def test_one_line_for_one_text_and_blank_for_blank(
                 assert translation.parts == 0
 
 
-def test_a_model_that_likes_bytes_cannot_break_a_line(translator: Translator) -> None:
+def test_a_model_that_produces_many_bytes_cannot_break_a_line(translator: Translator) -> None:
     config = translator.config.changed({"sampling": True, "n_best": 40, "temperature": 3.0})
     wild = Translator(translator._models, translator.vocabularies, config)
     texts = [one.text for found in wild.translate(LINES[:10]) for one in found.n_best or ()]
     assert len(texts) == 400
-    assert any(ord(character) < 32 for text in texts for character in text)  # it does say strange things
+    assert any(ord(character) < 32 for text in texts for character in text)  # control characters do occur
     assert not any(set("\n\r") & set(text) for text in texts)
     for text in texts:
         text.encode()
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_batch_size_window_and_neighbours_change_nothing(run: Path, beam: int) -> None:
+def test_results_do_not_depend_on_batch_size_window_or_neighbors(run: Path, beam: int) -> None:
     translator = Translator.load(run, device="cpu", search={"beam_size": beam})
     together = translator.translate(TEXTS, details=Details(scores=True))
     for batch_tokens, window in ((1, 5), (40, 3), (100, 1)):
@@ -72,13 +72,11 @@ def test_batch_size_window_and_neighbours_change_nothing(run: Path, beam: int) -
             assert one.score == pytest.approx(two.score, abs=1e-5)
 
 
-def test_a_wide_beam_takes_fewer_sentences_at_a_time(
-    translator: Translator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wide_beam_uses_smaller_batches(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = list(dict.fromkeys(LINES[:12]))
     together = translator.translate(texts)
     logits = translator.config.width * len(translator.vocabularies.target)
-    monkeypatch.setattr("nmt_cli.translator.translator._LOGITS", 4 * logits)
+    monkeypatch.setattr("nmt_cli.translator.translator._MAX_LOGITS", 4 * logits)
     sizes = [len(rows) for rows, _ in translator.batches(texts)]
     assert max(sizes) <= 4
     assert sum(sizes) == len(texts)
@@ -103,7 +101,7 @@ def test_real_lines_do_not_depend_on_the_batch(corpora: Path, tmp_path: Path) ->
         assert texts[0] == texts[1] == texts[2]
 
 
-def test_what_was_not_asked_for_is_none(translator: Translator) -> None:
+def test_details_that_were_not_requested_are_none(translator: Translator) -> None:
     [found] = translator.translate(LINES[:1])
     for name in (
         "score",
@@ -117,7 +115,7 @@ def test_what_was_not_asked_for_is_none(translator: Translator) -> None:
         assert getattr(found, name) is None
 
 
-def test_details(run: Path) -> None:
+def test_requested_details_have_consistent_shapes(run: Path) -> None:
     translator = Translator.load(run, device="cpu", search={"beam_size": 4, "n_best": 3})
     for found in translator.translate(LINES[:5], details=EVERYTHING):
         T, S = len(found.target_pieces), len(found.source_pieces)
@@ -144,12 +142,17 @@ def test_details(run: Path) -> None:
 def test_forced_decoding_gives_the_score_of_search(tmp_path: Path, preset: str) -> None:
     layers = 2 if preset == "gnmt2016" else 1
     settings = [f"model.{side}_layers={layers}" for side in ("encoder", "decoder")]
-    settings += [f"model.preset={preset}", "vocabulary.kind=char"]  # characters: a text has one split only
-    run = make_run(tmp_path / "run", settings, likes_bytes=False)
+    settings += [
+        f"model.preset={preset}",
+        "vocabulary.kind=char",
+    ]  # characters: only one segmentation
+    run = make_run(tmp_path / "run", settings, prefers_bytes=False)
     translator = Translator.load(run, device="cpu", search={"beam_size": 3})
     known = {piece for piece in translator.vocabularies.target.pieces if len(piece) == 1}
     details = Details(scores=True, alignment=True)
-    found = translator.translate(LINES[:30], details=details, prefixes=["b"] * 30)  # begins as text does: ▁ b
+    found = translator.translate(
+        LINES[:30], details=details, prefixes=["b"] * 30
+    )  # starts like encoded text: ▁ b
     found = [one for one in found if {*one.target_pieces[:-1]} <= known and not one.text.endswith(" ")]
     assert len(found) > 3
     scored = translator.score([one.source for one in found], [one.text for one in found], details=details)
@@ -187,7 +190,7 @@ def test_an_ensemble_scores_with_the_mean_probability(tmp_path: Path, run: Path)
     assert len(both.translate(LINES[:3])) == 3
 
 
-def test_runs_with_different_vocabularies_are_no_ensemble(run: Path, word_run: Path) -> None:
+def test_an_ensemble_needs_equal_vocabularies(run: Path, word_run: Path) -> None:
     with pytest.raises(UsageError, match="have different vocabularies"):
         Translator.load(run, word_run)
 
@@ -213,7 +216,7 @@ def test_a_long_line_is_translated_in_parts(run: Path) -> None:
     assert max(i for i, _ in alone.alignment) < len(long.split(" "))
 
 
-def test_a_prefix_begins_the_translation(translator: Translator) -> None:
+def test_a_translation_starts_with_its_prefix(translator: Translator) -> None:
     found = translator.translate(LINES[:4], prefixes=["ba", "", "du ki", "ba"])
     spaced = translator.translate(LINES[:4], prefixes=["ba ", " ", "du ki  ", "ba"])
     assert [one.text for one in found] == [one.text for one in spaced]
@@ -225,12 +228,12 @@ def test_a_prefix_begins_the_translation(translator: Translator) -> None:
         translator.translate(["x", "y"], prefixes=["a"])
 
 
-def test_unknown_words_come_from_the_source(word_run: Path) -> None:
+def test_unknown_words_are_copied_from_the_source(word_run: Path) -> None:
     found = Translator.load(word_run, device="cpu").translate(["Kraxelhuber Zabaione"] * 2 + ["Q\rQ"])
     assert "<unk>" not in " ".join(one.text for one in found)
 
 
-def test_samples_are_a_function_of_seed_and_line(run: Path) -> None:
+def test_samples_depend_on_seed_and_line_number_only(run: Path) -> None:
     def sampled(seed: int, lines: list[str], first_line: int = 0) -> list[str]:
         search = {"sampling": True, "seed": seed}
         found = Translator.load(run, device="cpu", search=search).translate(lines, first_line=first_line)
@@ -243,7 +246,7 @@ def test_samples_are_a_function_of_seed_and_line(run: Path) -> None:
     assert sampled(1, lines) != sampled(2, lines)
 
 
-def test_threads_may_share_a_translator(translator: Translator) -> None:
+def test_threads_can_share_a_translator(translator: Translator) -> None:
     expected = [one.text for one in translator.translate(LINES[:40])]
     found: dict[int, list[str]] = {}
 
@@ -270,19 +273,19 @@ def test_settings_are_those_of_the_run_unless_changed(run: Path) -> None:
         Translator.load(run, search={"n_best": 9})
 
 
-def test_a_surrogate_is_no_reason_to_fail(translator: Translator) -> None:
+def test_lone_surrogates_are_accepted(translator: Translator) -> None:
     assert len(translator.translate(["a\ud800b", "a\udcffb\n"])) == 2
 
 
-def test_int8_says_what_it_quantized_and_changes_little(run: Path, translator: Translator) -> None:
+def test_int8_leaves_small_layers_in_full_precision(run: Path) -> None:
     try:
         quantized = Translator.load(run, device="cpu", search={"beam_size": 2}, int8=True)
     except UsageError:
-        pytest.skip("this build of torch has no 8-bit products")
-    assert quantized.quantized == ()  # 24 × 330 weights are not worth it
+        pytest.skip("this build of torch has no int8 arithmetic")
+    assert quantized.quantized == ()  # 24 × 330 weights are too few to gain anything
 
 
-def test_an_8_bit_layer_is_near_and_does_not_depend_on_neighbours() -> None:
+def test_an_int8_layer_is_close_to_the_float_layer_and_independent_of_its_batch() -> None:
     from nmt_cli.model.fast.int8 import Int8Linear, quantize
 
     torch.manual_seed(0)
@@ -293,7 +296,7 @@ def test_an_8_bit_layer_is_near_and_does_not_depend_on_neighbours() -> None:
         try:
             names = quantize(model)
         except UsageError:
-            pytest.skip("this build of torch has no 8-bit products")
+            pytest.skip("this build of torch has no int8 arithmetic")
         assert names == ["0", "2"]
         assert isinstance(model[2], Int8Linear)
         found = model(x)
@@ -302,12 +305,12 @@ def test_an_8_bit_layer_is_near_and_does_not_depend_on_neighbours() -> None:
             assert torch.equal(model(x[row : row + 1])[0], found[row])
 
 
-def test_eos_is_never_text(translator: Translator) -> None:
+def test_eos_never_appears_in_text(translator: Translator) -> None:
     assert translator.vocabularies.target.pieces[EOS] == "</s>"
     assert not any("</s>" in one.text for one in translator.translate(LINES[:30]))
 
 
-def test_the_public_names_are_light_until_used() -> None:
+def test_importing_the_package_is_cheap() -> None:
     import subprocess
     import sys
 
@@ -319,6 +322,6 @@ def test_the_public_names_are_light_until_used() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_replace_keeps_a_translation_whole(translator: Translator) -> None:
+def test_a_translation_survives_dataclasses_replace(translator: Translator) -> None:
     [found] = translator.translate(LINES[:1])
     assert replace(found, text="x").source_words == found.source_words

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmt_cli.translator.words import group_pieces, links_of, pharaoh, word_attention, words_of
+from nmt_cli.translator.decoding import group_pieces, links_of, pharaoh, word_attention, words_of
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from nmt_cli.translator.words import group_pieces, links_of, pharaoh, word_atten
         ([], []),
     ],
 )
-def test_words_are_what_stands_between_spaces(pieces: list[str], words: list[str]) -> None:
+def test_words_are_separated_by_spaces(pieces: list[str], words: list[str]) -> None:
     assert list(words_of(pieces, group_pieces(pieces))) == words
 
 
@@ -29,7 +29,7 @@ def test_each_piece_of_a_word_vocabulary_is_a_word() -> None:
 
 
 @given(st.lists(st.text("ab▁", min_size=1, max_size=4), max_size=12))
-def test_every_piece_is_in_exactly_one_word_unless_there_is_none(pieces: list[str]) -> None:
+def test_every_piece_belongs_to_exactly_one_word_if_there_are_words(pieces: list[str]) -> None:
     groups = group_pieces(pieces)
     flat = [position for group in groups for position in group]
     assert flat == (list(range(len(pieces))) if groups else [])
@@ -39,12 +39,12 @@ def test_attention_is_summed_over_source_pieces_and_averaged_over_target_pieces(
     alpha = torch.tensor([[0.5, 0.2, 0.2, 0.1], [0.1, 0.4, 0.4, 0.1], [0.0, 0.0, 0.1, 0.9]])  # (T, S)
     words = word_attention(alpha, ((0,), (1, 2)), ((0, 1),))
     torch.testing.assert_close(words, torch.tensor([[0.3, 0.6]]))
-    assert links_of(alpha, ((0,), (1, 2)), ((0, 1), (2,))) == ((1, 0),)  # the last looks at <eos>
+    assert links_of(alpha, ((0,), (1, 2)), ((0, 1), (2,))) == ((1, 0),)  # the last word attends to <eos>
     assert pharaoh(((1, 0), (0, 2), (0, 1))) == "0-1 0-2 1-0"
 
 
 @pytest.mark.parametrize("tab", ["\t", "<0x09>", "<0x0D>"])
-def test_a_tab_or_return_is_between_two_words(tab: str) -> None:
+def test_a_tab_or_carriage_return_separates_words(tab: str) -> None:
     pieces = ["▁ein", tab, "Hu", "nd", tab, "</s>"]
     groups = group_pieces(pieces)
     assert groups == ((0,), (1, 2, 3, 4))

@@ -16,7 +16,7 @@ from nmt_cli.cli.display.heat_map import (
     percent,
     shows_color,
 )
-from nmt_cli.explanation import Explanation, Matrix, Step
+from nmt_cli.explanation import Explanation, Matrix, Prediction
 
 WIDEST = 160  # of a table: longer lines are hard to follow
 
@@ -65,7 +65,7 @@ def _show_map(
         console.print(line, no_wrap=True, overflow="crop", crop=True)
 
 
-def step_lines(steps: Sequence[Step], width: int) -> list[Text]:
+def step_lines(steps: Sequence[Prediction], width: int) -> list[Text]:
     """One line for each piece: what was said, how probable it was, and as many alternatives as fit."""
     pieces = [fitted(step.piece, 24) for step in steps]
     longest = max(map(cell_len, pieces))

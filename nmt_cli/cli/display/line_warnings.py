@@ -9,7 +9,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from nmt_cli.translator import Translation
-    from nmt_cli.translator.streaming import Window
+    from nmt_cli.translator.streaming import LineWindow
 
 _FEW = 3
 
@@ -39,7 +39,7 @@ class LineNotes:
             f"{of}are not UTF-8", f"{where}line {number} is not UTF-8; U+FFFD stands for what cannot be read"
         )
 
-    def translated(self, window: "Window") -> None:
+    def translated(self, window: "LineWindow") -> None:
         """Lines that were too long for the model, or whose translations became too long."""
         for number, translation in enumerate(window.translations, start=window.first + 1):
             if translation.parts > 1:

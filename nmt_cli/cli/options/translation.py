@@ -115,6 +115,6 @@ def need_attention(translator: "Translator", asked: bool, option: str) -> None:
     """Alignments come from attention."""
     if asked and not translator.has_attention:
         raise UsageError(
-            f"{option} needs attention, and the model has none",
+            f"{option} needs attention, but the model has none",
             hint="leave it out, or train a preset with attention, such as luong2015",
         )
