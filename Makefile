@@ -1,4 +1,4 @@
-# `make` lists the targets. Each installs what it needs into .venv; a second run starts at once.
+# `make` lists the targets. Each target installs what it needs into .venv on its first run.
 
 PY ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -12,19 +12,19 @@ export PYTHONUNBUFFERED := 1
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo '  make NAME       run the recipe NAME; DATA=DIR takes local files, SMOKE=1 a minute of it'
+	@echo '  make NAME       run the recipe NAME; DATA=DIR uses local files, SMOKE=1 runs a one-minute test'
 
 install: .venv/installed ## install nmt and its development tools into .venv
 
 .venv/installed: pyproject.toml constraints.txt
 	@$(PY) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "error: nmt needs Python 3.11 or later; name one with make PY=/path/to/python3.11" >&2; exit 2; }
+	  { echo "error: nmt needs Python 3.11 or later; choose one with make PY=/path/to/python3.11" >&2; exit 2; }
 	$(PY) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-# make shows each command before it runs it, so that the demo is the tutorial.
-demo: install ## train a small English–German translator and look into it
+# make prints each command before running it, so the demo doubles as a tutorial.
+demo: install ## train a small English–German translator, evaluate it and explain a sentence
 	@rm -rf demo
 	$(NMT) demo-data --out demo/text --size 17000
 	$(NMT) preprocess --source-lang en --target-lang de --train demo/text/train --valid demo/text/valid \
@@ -39,14 +39,14 @@ demo: install ## train a small English–German translator and look into it
 	  | $(NMT) translate demo/run --tsv
 	$(NMT) explain demo/run "I turned off the lamp ten hours ago." --html demo/explain.html
 	@echo
-	@echo 'report, with examples and attention:   demo/report.html'
-	@echo 'one sentence, to explore:              demo/explain.html'
+	@echo 'report with examples and attention:    demo/report.html'
+	@echo 'one sentence explained, interactive:   demo/explain.html'
 	@echo 'the run (model, settings, curves.svg): demo/run'
 	@echo
 	@echo 'Try next:'
 	@echo '  $(NMT) translate demo/run              # type English sentences; Ctrl-D ends'
-	@echo '  $(NMT) presets                         # the systems of the lectures; docs/tutorial.md trains them'
-	@echo '  $(NMT) recipe                          # published baselines with one command'
+	@echo '  $(NMT) presets                         # the published systems; docs/tutorial.md trains them'
+	@echo '  $(NMT) recipe                          # reproduce a baseline with one command'
 
 recipes: install ## list the recipes with their sizes and times
 	@$(NMT) recipe
@@ -60,7 +60,7 @@ test: install ## lint, check types and run all tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
-soak: install ## kill training twenty times at random moments and compare what resume gives
+soak: install ## kill training twenty times at random, resume, and compare the weights
 	NMT_SOAK_ROUNDS=20 $(BIN)/python -m pytest tests/training/test_crash.py
 
 bench: install ## run the benchmarks
@@ -72,6 +72,6 @@ bench: install ## run the benchmarks
 	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/presets.py
 
-clean: ## remove everything that was made here, but for data/ and runs/
+clean: ## remove everything that make created, except data/ and runs/
 	rm -rf .venv demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

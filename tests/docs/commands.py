@@ -13,7 +13,8 @@ PAGES = [
     *sorted((REPOSITORY / "docs").glob("*.md")),
     *sorted((REPOSITORY / "recipes").glob("*/README.md")),
 ]
-_BLOCK = re.compile(r"^```(?:sh|bash|console)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_SHELLS = ("", "sh", "bash", "console")
 _HERE_DOCUMENT = re.compile(r"<<'END'\n.*?^END$", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`(nmt [^`\n]+)`")
 
@@ -27,8 +28,10 @@ class Shown(NamedTuple):
 
 
 def shell_lines(page: Path) -> Iterator[str]:
-    """The lines of all shell blocks of a page, without comments; continued lines as one."""
-    for block in _BLOCK.findall(page.read_text("utf-8")):
+    """The lines of all shell blocks of a page, without comments; continued lines are joined."""
+    for language, block in _BLOCK.findall(page.read_text("utf-8")):
+        if language not in _SHELLS:
+            continue
         text = _HERE_DOCUMENT.sub("", block).replace("\\\n", " ")
         for line in text.split("\n"):
             line = re.sub(r"(^|\s)#\s.*", "", line).strip().removeprefix("$ ")

@@ -77,12 +77,14 @@ class TestEach:
         readme = (found.folder / "README.md").read_text("utf-8")
         for processes, settings in found.recipe.processes.items():
             (command,) = re.findall(
-                rf"^torchrun --standalone --nproc-per-node {processes} .*", readme, re.MULTILINE
+                rf"^torchrun --standalone --nproc-per-node {processes} .*",
+                readme.replace("\\\n", ""),
+                re.MULTILINE,
             )
             expected = assignments(found.recipe.settings) + assignments(settings)
             for text in {text.partition("=")[0]: text for text in expected}.values():
                 assert (f"--set {text}" in command) is not text.startswith(("vocabulary.", "data."))
-            assert "memory of a GPU" in readme
+            assert "memory per GPU" in readme
 
 
 def test_validation_of_en_vi_is_never_the_test_set() -> None:
