@@ -75,6 +75,16 @@ def test_no_line_is_longer_than_120_characters(page: Path) -> None:
     assert [line for line in page.read_text("utf-8").split("\n") if len(line) > 120] == []
 
 
+def test_every_file_that_contributing_names_exists() -> None:
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8")
+    named = re.findall(
+        r"`((?:nmt_cli|tests|recipes|docs|benchmarks|corpus|model|run|training|evaluation)/[^`]*)`", text
+    )
+    assert len(named) > 30
+    for path in named:
+        assert (REPOSITORY / path).exists() or (REPOSITORY / "nmt_cli" / path).exists(), path
+
+
 def test_the_makefile_has_a_target_for_every_recipe() -> None:
     makefile = (REPOSITORY / "Makefile").read_text("utf-8")
     assert "$(patsubst recipes/%/recipe.toml,%,$(wildcard recipes/*/recipe.toml))" in makefile
