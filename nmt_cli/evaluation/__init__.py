@@ -1,22 +1,15 @@
-"""The referee: scores with signature and uncertainty, comparisons, and what lies behind a score.
+"""Evaluation of translations: scores with signatures, intervals and tests, and what lies behind a score.
 
-request          what is asked for
-result           what is answered; the schema of --json
-texts            lines of files, block by block
-systems          files of hypotheses and runs that translate
-test_set         references, sources, language and tokenizer
-counting         sacreBLEU's statistics of a block, in one or more processes
-tally            what is counted of one system
-comparing        intervals and p-values
-faults, length_buckets, training_text, examples, notices   what is looked at besides
-evaluate         all of it together
-recording        the score of a run, where the run is
-alignments       word alignments against gold ones
-report/          the HTML page; `markdown` the same for a pull request
+request        what to evaluate
+result         what comes out; the schema of --json
+texts          hypotheses, references and sources, read block by block
+systems        hypothesis files, and run directories that translate
+test_set       references, source, target language and tokenizer
+comparison     sacreBLEU statistics of a block; intervals and p-values
+tally          everything counted for one system
+output_errors, length_buckets, training_text, examples, warnings   the analysis behind the score
+evaluate       all of it together: `evaluate(Request(...))`
+recording      the score of a run, written into its run directory
+markdown, report/   the result for people
+alignments     word alignments against gold alignments, a separate evaluation
 """
-
-from nmt_cli.evaluation.evaluate import evaluate
-from nmt_cli.evaluation.request import Progress, Request
-from nmt_cli.evaluation.result import AlignmentEvaluation, Evaluation
-
-__all__ = ["AlignmentEvaluation", "Evaluation", "Progress", "Request", "evaluate"]

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
-from nmt_cli import __version__
 from nmt_cli.corpus.checks.tokenization import TokenizedCheck
 from nmt_cli.errors import NmtError, UsageError
 from nmt_cli.evaluation.comparison import Comparer, Counter, Lines
 from nmt_cli.evaluation.examples import Block
 from nmt_cli.evaluation.length_buckets import counts_characters, lengths_of
-from nmt_cli.evaluation.request import Progress, Request
+from nmt_cli.evaluation.request import Request
 from nmt_cli.evaluation.result import (
     Bleu,
+    ErrorLines,
     Evaluation,
-    FaultLines,
-    FaultReport,
+    OutputErrors,
     SystemResult,
-    TextFacts,
     Versions,
 )
 from nmt_cli.evaluation.systems import System, find_baseline, find_systems, translate
@@ -36,6 +33,7 @@ from nmt_cli.evaluation.warnings import (
     system_notices,
     training_notices,
 )
+from nmt_cli.files.progress import Progress
 from nmt_cli.metrics.character_ngrams import f_scores
 from nmt_cli.metrics.corpus_metric import CorpusMetric, check_metrics
 
@@ -98,9 +96,9 @@ class EvaluationRun:
             notices += training_notices(training, self._seen, self._referenced)
         return Evaluation(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            versions=versions(),
-            references=[text_facts(text) for text in self._references],
-            source=text_facts(self._source) if self._source is not None else None,
+            versions=Versions.current(),
+            references=[text.facts() for text in self._references],
+            source=self._source.facts() if self._source is not None else None,
             target_language=self._language,
             tokenizer=self._tokenizer,
             tokenizer_reason=self._reason,
@@ -241,7 +239,7 @@ class EvaluationRun:
         return SystemResult(
             name=system.name,
             kind="file" if system.run is None else "run",
-            text=text_facts(text),
+            text=text.facts(),
             run=system.details,
             scores=comparer.scores(system),
             bleu=Bleu(
@@ -266,29 +264,17 @@ class EvaluationRun:
             ],
         )
 
-    def _faults(self, tally: SystemTally, lines: int) -> FaultReport:
-        def of(numbers: list[int], total: int) -> FaultLines:
-            return FaultLines(count=len(numbers), of=total, lines=numbers[:_KEPT_FAULTS])
+    def _faults(self, tally: SystemTally, lines: int) -> OutputErrors:
+        def of(numbers: list[int], total: int) -> ErrorLines:
+            return ErrorLines(count=len(numbers), of=total, lines=numbers[:_KEPT_FAULTS])
 
         faults = tally.faults
-        return FaultReport(
+        return OutputErrors(
             empty=of(faults.empty, lines),
             untranslated=of(faults.untranslated, lines) if self._source is not None else None,
             repeated=of(faults.repeated, lines),
             dropped_numbers=of(faults.dropped_numbers, faults.with_numbers),
         )
-
-
-def text_facts(text: Text) -> TextFacts:
-    """Which text it was."""
-    return TextFacts(name=text.name, sha256=text.sha256, lines=text.lines)
-
-
-def versions() -> Versions:
-    """What computes the scores."""
-    import sacrebleu
-
-    return Versions(nmt=__version__, sacrebleu=sacrebleu.__version__, python=platform.python_version())
 
 
 def _measured(lines: Lines) -> list[str]:

@@ -35,12 +35,3 @@ class Request:
     search: Mapping[str, Any] = field(default_factory=dict)  # settings in place of the run's
     device: str = "auto"
     workers: int = 1  # processes; the result is the same
-
-
-@dataclass(frozen=True)
-class Progress:
-    """So many are done in this stage."""
-
-    stage: str
-    done: int
-    total: int | None

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from nmt_cli.corpus.locate import COMPRESSIONS, check_readable
 from nmt_cli.errors import UsageError
-from nmt_cli.evaluation.request import Progress, Request
+from nmt_cli.evaluation.request import Request
 from nmt_cli.evaluation.result import RunDetails
 from nmt_cli.evaluation.texts import STANDARD_INPUT, Text, language_of
+from nmt_cli.files.progress import Progress
 
 if TYPE_CHECKING:  # torch takes seconds to import, and files need none
     from nmt_cli.run import RunDirectory

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from nmt_cli.corpus.checks.line_counts import unequal_error
 from nmt_cli.corpus.locate import COMPRESSIONS, check_readable, refuse_foreign_format
 from nmt_cli.errors import CorpusError, UsageError
+from nmt_cli.evaluation.result import TextFacts
 from nmt_cli.files.compression import PIECE_BYTES, read_pieces
 from nmt_cli.files.lines import LineReader
 
@@ -64,6 +65,10 @@ class Text:
     def sha256(self) -> str:
         """Of the text that was read, whatever it was compressed with."""
         return self._hash.hexdigest()
+
+    def facts(self) -> TextFacts:
+        """Which text this is, once it has been read to the end."""
+        return TextFacts(name=self.name, sha256=self.sha256, lines=self.lines)
 
     @property
     def undecodable(self) -> list[int]:

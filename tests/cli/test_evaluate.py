@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from sacrebleu.metrics import BLEU  # type: ignore[attr-defined]
 
-from nmt_cli.evaluation.result import AlignmentEvaluation, Evaluation
-from nmt_cli.evaluation.schema import schema_text
+from nmt_cli.evaluation.result import AlignmentEvaluation, Evaluation, schema_text
 
 from .conftest import Run
 
@@ -114,7 +113,7 @@ def test_json_of_alignments_is_what_the_published_schema_says(nmt: Run) -> None:
 
 def test_the_published_schema_is_that_of_the_result() -> None:
     assert SCHEMA.read_text(encoding="utf-8") == schema_text(), (
-        "python -m nmt_cli.evaluation.schema > docs/evaluation.schema.json"
+        "python -m nmt_cli.evaluation.result > docs/evaluation.schema.json"
     )
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nmt_cli.evaluation import Request, evaluate
+from nmt_cli.evaluation.evaluate import evaluate
 from nmt_cli.evaluation.length_buckets import LengthTally
 from nmt_cli.evaluation.output_errors import Faults, has_loop
 from nmt_cli.evaluation.report.examples import closest, marked_hypothesis, marked_reference, units
+from nmt_cli.evaluation.request import Request
 from nmt_cli.evaluation.texts import Text, first_line_off, language_of
 from nmt_cli.evaluation.training_text import RecallTally, TrainingText
 from nmt_cli.metrics.corpus_metric import CorpusMetric

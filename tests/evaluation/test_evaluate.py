@@ -9,9 +9,9 @@ import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER  # type: ignore[attr-defined]
 
 from nmt_cli.errors import UsageError
-from nmt_cli.evaluation import Request, evaluate
-from nmt_cli.evaluation.evaluate import EvaluationRun
+from nmt_cli.evaluation.evaluate import EvaluationRun, evaluate
 from nmt_cli.evaluation.report import report_page
+from nmt_cli.evaluation.request import Request
 
 Write = Callable[..., Path]
 WORDS = ["Haus", "Garten", "der", "die", "steht", "neben", "grün", "12", "und", ",", "."]

@@ -11,10 +11,10 @@ import torch
 
 from nmt_cli.cli.app import app
 from nmt_cli.config import resolve
-from nmt_cli.evaluation import Request, evaluate
-from nmt_cli.evaluation.evaluate import EvaluationRun
+from nmt_cli.evaluation.evaluate import EvaluationRun, evaluate
 from nmt_cli.evaluation.recording import record
 from nmt_cli.evaluation.report import report_page
+from nmt_cli.evaluation.request import Request
 from nmt_cli.metrics import bleu
 from nmt_cli.preprocess import Request as PreprocessRequest
 from nmt_cli.preprocess import preprocess

@@ -10,8 +10,8 @@ from nmt_cli.cli.display.evaluation import alignment_table, say_warning, score_t
 from nmt_cli.errors import NmtError, OutputError
 
 if TYPE_CHECKING:
-    from nmt_cli.evaluation import AlignmentEvaluation, Evaluation
     from nmt_cli.evaluation.evaluate import EvaluationRun
+    from nmt_cli.evaluation.result import AlignmentEvaluation, Evaluation
 
 
 def refuse_unwritable(*paths: Path | None) -> None:
@@ -44,7 +44,7 @@ def show(evaluation: "Evaluation", output: str, *, named: bool) -> None:
 
 def show_alignments(evaluation: "AlignmentEvaluation", output: str) -> None:
     """Show precision, recall and AER in the same ways."""
-    from nmt_cli.evaluation.markdown import alignment_markdown
+    from nmt_cli.evaluation.alignments import alignment_markdown
 
     if output == "json":
         typer.echo(evaluation.model_dump_json(indent=2))

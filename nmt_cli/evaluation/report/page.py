@@ -16,7 +16,7 @@ from nmt_cli.drawing.charts import (
 )
 from nmt_cli.evaluation.report.examples import Pictures, system_examples
 from nmt_cli.evaluation.report.style import COLORS, REST, STYLE
-from nmt_cli.evaluation.result import Evaluation, FaultLines, MetricScore, SystemResult
+from nmt_cli.evaluation.result import ErrorLines, Evaluation, MetricScore, SystemResult
 
 
 def report_page(evaluation: Evaluation, pictures: Pictures) -> str:
@@ -229,7 +229,7 @@ def _faults(evaluation: Evaluation) -> str:
     )
 
 
-def _fault(fault: FaultLines) -> str:
+def _fault(fault: ErrorLines) -> str:
     share = f" ({fault.count / fault.of:.1%})" if fault.of and fault.count else ""
     where = f"lines {', '.join(map(str, fault.lines))}" if fault.lines else "none"
     return f'<span title="{escape(where)}">{fault.count:,}{share}</span>'
