@@ -114,7 +114,7 @@ class EvaluationRun:
 
     def pictures(self, evaluation: Evaluation) -> dict[tuple[str, int], str]:
         """The attention of the runs in the examples of their result."""
-        from nmt_cli.evaluation.examples import attention_pictures
+        from nmt_cli.evaluation.report import attention_pictures
 
         found: dict[tuple[str, int], str] = {}
         for system in self.systems:

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmt_cli.evaluation.result import Example, Examples, SystemResult
-from nmt_cli.evaluation.systems import System
+from nmt_cli.evaluation.result import Example, Examples
 
 KEPT = 10
 
@@ -78,38 +77,3 @@ class ExampleKeeper:
             for name, heap in self._heaps.items()
         }
         return Examples(**found)
-
-
-# The attention of runs, for the examples of a report.
-
-
-def attention_pictures(system: System, result: SystemResult) -> dict[tuple[str, int], str]:
-    """(name, line) → SVG of the attention between words, for every example of a run that has attention."""
-    from nmt_cli.drawing.attention import attention_svg
-    from nmt_cli.translator import Details
-
-    assert system.translator is not None
-    sources = _sources(result)
-    lines = sorted(sources)
-    translations = system.translator.translate(
-        [sources[line] for line in lines], details=Details(attention=True)
-    )
-    pictures = {}
-    for line, translation in zip(lines, translations, strict=True):
-        weights = translation.word_attention
-        if weights is not None and weights.numel():
-            words = translation.source_words, translation.target_words
-            pictures[result.name, line] = attention_svg(*words, weights.tolist())
-    return pictures
-
-
-def _sources(result: SystemResult) -> dict[int, str]:
-    examples = result.examples
-    if examples is None:
-        return {}
-    return {
-        example.line: example.source
-        for group in (examples.worst, examples.best, examples.gained, examples.lost)
-        for example in group
-        if example.source is not None
-    }

@@ -131,7 +131,7 @@ def test_the_report_is_written_whole(nmt: Run) -> None:
     assert page.startswith("<!doctype html>")
     assert page.endswith("</html>\n")
     assert "wrote report.html" in outcome.stderr
-    assert "BLEU by length of the source" in page
+    assert "BLEU by source length" in page
 
 
 def test_standard_input_is_a_system(nmt: Run) -> None:

@@ -10,7 +10,7 @@ import pytest
 from nmt_cli.evaluation.evaluate import evaluate
 from nmt_cli.evaluation.length_buckets import LengthTally
 from nmt_cli.evaluation.output_errors import Faults, has_loop
-from nmt_cli.evaluation.report.examples import closest, marked_hypothesis, marked_reference, units
+from nmt_cli.evaluation.report import closest, differences, units_of
 from nmt_cli.evaluation.request import Request
 from nmt_cli.evaluation.texts import Text, first_line_off, language_of
 from nmt_cli.evaluation.training_text import RecallTally, TrainingText
@@ -96,12 +96,14 @@ def test_the_first_line_off_is_found() -> None:
 
 
 def test_differences_are_marked_and_the_text_stays() -> None:
-    assert marked_hypothesis("a big <b> house", "a small house") == (
-        'a <mark class="extra">big &lt;b&gt;</mark> house'
-    )
-    assert marked_reference("a small house", "a big house") == 'a <mark class="missing">small</mark> house'
+    assert differences("a big <b> house", "a small house") == [
+        ("a ", False),
+        ("big <b>", True),
+        (" house", False),
+    ]
+    assert differences("a small house", "a big house") == [("a ", False), ("small", True), (" house", False)]
     for text in ("Das ist's, 3.5 %!", "  我喜欢 Python3。", ""):
-        assert "".join(units(text)) == text
+        assert "".join(units_of(text)) == "".join(piece for piece, _ in differences(text, "Das")) == text
     assert closest("the cat sat", ["a dog", "the cat sits"]) == "the cat sits"
 
 

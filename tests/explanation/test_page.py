@@ -82,12 +82,13 @@ def test_data_in_a_script_is_json_without_a_tag() -> None:
     assert not set("<>&\u2028") & set(script_data(content))
 
 
-def test_what_the_page_is_made_of_is_part_of_the_package() -> None:
+def test_templates_styles_and_scripts_are_package_data() -> None:
     root = Path(__file__).parents[2]
     patterns = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"][
         "nmt_cli"
     ]
     packed = {path for pattern in patterns for path in (root / "nmt_cli").glob(pattern)}
-    needed = {path for path in (root / "nmt_cli/explanation").iterdir() if path.suffix in (".css", ".js")}
-    assert len(needed) == 5
+    assets = (".css", ".html", ".js")
+    needed = {path for path in (root / "nmt_cli").glob("*/*") if path.suffix in assets}
+    assert len(needed) == 8  # four scripts, and a template and a style sheet for each of two pages
     assert needed <= packed
