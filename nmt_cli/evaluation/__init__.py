@@ -1,15 +1,15 @@
 """Evaluation of translations: scores with signatures, intervals and tests, and what lies behind a score.
 
-request        what to evaluate
-result         what comes out; the schema of --json
-texts          hypotheses, references and sources, read block by block
-systems        hypothesis files, and run directories that translate
-test_set       references, source, target language and tokenizer
-comparison     sacreBLEU statistics of a block; intervals and p-values
-tally          everything counted for one system
-output_errors, length_buckets, training_text, examples, warnings   the analysis behind the score
+request        what to evaluate, and the test set, language and tokenizer that follow from it
+result         what comes out; these models define --json
+systems        hypothesis files, and run directories that translate and record their scores
+texts          hypotheses, references and sources, read block by block and in step
+scoring        statistics of blocks, sums for each system, intervals and p-values
+breakdowns     BLEU by sentence length, word recall by frequency in the training data
+output_errors  empty, untranslated and repetitive hypotheses, missing numbers
+examples       the best and worst sentences, and where they differ from the reference
+warnings       what makes a score misleading
 evaluate       all of it together: `evaluate(Request(...))`
-recording      the score of a run, written into its run directory
-markdown, report/   the result for people
-alignments     word alignments against gold alignments, a separate evaluation
+report         the result as an HTML page and as Markdown
+alignments     word alignments against gold alignments, an evaluation of its own
 """

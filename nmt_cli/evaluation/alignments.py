@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from nmt_cli.config.defaults import ALIGNMENTS_BASE, GOLD_BASE
 from nmt_cli.errors import CorpusError, DataWarning
 from nmt_cli.evaluation.result import AlignmentEvaluation, AlignmentResult, TextFacts, Versions
 from nmt_cli.evaluation.texts import Text, read_lines, refuse_empty, refuse_two_readers, some_lines
@@ -30,8 +31,8 @@ class AlignmentRequest:
 
     alignments: Sequence[Path]
     gold: Path
-    base: int = 0  # index of the first word in the alignments
-    gold_base: int = 1  # index of the first word in the gold alignments
+    base: int = ALIGNMENTS_BASE  # index of the first word in the alignments
+    gold_base: int = GOLD_BASE  # index of the first word in the gold alignments
     reverse: bool = False  # links in the alignments are target-source
     source: Path | None = None  # the sentences, to find links that point past their end
     target: Path | None = None

@@ -1,10 +1,8 @@
-"""The report: one HTML page with scores, charts, output errors and examples (report.html, report.css)."""
+"""The result for people: an HTML page (report.html, report.css) and a Markdown table."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,8 +11,10 @@ from markupsafe import Markup
 from nmt_cli.drawing.attention import attention_svg
 from nmt_cli.drawing.charts import Series, Whisker, category_chart, histogram, whisker_chart
 from nmt_cli.drawing.html import render, resource
-from nmt_cli.evaluation.result import Evaluation, Example, SystemResult
+from nmt_cli.evaluation.examples import Pieces, closest, differences
+from nmt_cli.evaluation.result import Evaluation, Example, MetricScore, SystemResult
 from nmt_cli.evaluation.systems import System
+from nmt_cli.files.markdown import literal, table
 
 _PACKAGE = "nmt_cli.evaluation"
 _COLORS = 6  # systems that get a color of their own in charts: --c0 … --c5
@@ -25,11 +25,8 @@ _GROUPS = (
     ("gained", "Furthest above the baseline"),
     ("lost", "Furthest below the baseline"),
 )
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # no spaces between words
-_UNIT = re.compile(rf"\s+|[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
 
 Pictures = Mapping[tuple[str, int], str]  # name of the system and line number → SVG
-Pieces = list[tuple[str, bool]]  # stretches of a text, and whether they differ from another text
 
 
 class Figure(NamedTuple):
@@ -113,45 +110,45 @@ def attention_pictures(system: System, result: SystemResult) -> dict[tuple[str, 
     return pictures
 
 
-def differences(text: str, other: str) -> Pieces:
-    """The text in pieces, each with whether its words are missing from `other` at that point."""
-    units = units_of(text)
-    places = [place for place, unit in enumerate(units) if not unit.isspace()]
-    matcher = SequenceMatcher(None, [units[place] for place in places], _words(other), autojunk=False)
-    same = {
-        places[index]
-        for block in matcher.get_matching_blocks()
-        for index in range(block.a, block.a + block.size)
-    }
-    pieces: Pieces = []
-    for place, unit in enumerate(units):
-        differs = place not in same
-        if unit.isspace():  # a space differs only between two words that do
-            differs = bool(pieces) and pieces[-1][1] and place + 1 < len(units) and place + 1 not in same
-        if pieces and pieces[-1][1] == differs:
-            pieces[-1] = (pieces[-1][0] + unit, differs)
-        else:
-            pieces.append((unit, differs))
-    return pieces
+def evaluation_markdown(evaluation: Evaluation) -> str:
+    """The scores as a Markdown table, for a paper or a pull request, with signatures and warnings."""
+    compares = evaluation.comparison is not None
+    headings = ["system"]
+    for score in evaluation.systems[0].scores:
+        headings += [score.metric, "p"] if compares else [score.metric]
+    rows = []
+    for system in evaluation.systems:
+        cells = [literal(system.name)]
+        for score in system.scores:
+            cells += [_value(score), _p_value(score)] if compares else [_value(score)]
+        rows.append([*cells, f"{system.bleu.length_ratio:.2f}" if system.bleu is not None else "–"])
+    return "\n".join([*table([*headings, "length"], rows), "", *_notes(evaluation)]) + "\n"
 
 
-def closest(hypothesis: str, references: Sequence[str]) -> str:
-    """The reference that is most similar to the hypothesis."""
-    if len(references) < 2:
-        return references[0] if references else ""
-    words = _words(hypothesis)
-    return max(
-        references, key=lambda text: SequenceMatcher(None, words, _words(text), autojunk=False).ratio()
-    )
+def _notes(evaluation: Evaluation) -> Iterator[str]:
+    comparison = evaluation.comparison
+    yield f"{evaluation.sentences:,} sentences; ± is a 95 % interval; length is hypothesis / reference."
+    if comparison is not None:
+        yield (
+            f"\\* differs from {literal(comparison.baseline)} with p < 0.05 "
+            f"({comparison.test_name}, {comparison.samples:,} samples, seed {comparison.seed})."
+        )
+    yield ""
+    for score in evaluation.systems[0].scores:
+        yield f"- {score.metric}: `{score.signature}`"
+    for text in evaluation.references:
+        yield f"- reference: {literal(text.name)}, SHA-256 `{text.sha256[:12]}…`"
+    for warning in evaluation.all_warnings():
+        yield f"- warning: {literal(warning.message)}"
 
 
-def units_of(text: str) -> list[str]:
-    """Words, punctuation marks and spaces; joined, they are the text again."""
-    return _UNIT.findall(text)
+def _value(score: MetricScore) -> str:
+    interval = f" ± {score.interval.half_width:.1f}" if score.interval is not None else ""
+    return f"{score.score:.1f}{interval}"
 
 
-def _words(text: str) -> list[str]:
-    return [unit for unit in units_of(text) if not unit.isspace()]
+def _p_value(score: MetricScore) -> str:
+    return "" if score.p_value is None else f"{score.p_value:.4f}" + ("\\*" if score.significant else "")
 
 
 def _shown(systems: Sequence[SystemResult], baseline: str | None) -> list[SystemResult]:

@@ -60,7 +60,7 @@ def test_blocks_do_not_change_the_result(
     request_of: Callable[..., Request], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = evaluate(request_of(examples=True)).model_dump(exclude={"created"})
-    monkeypatch.setattr(EvaluationRun, "hypotheses_a_block", 12)
+    monkeypatch.setattr(EvaluationRun, "hypotheses_per_block", 12)
     cut = evaluate(request_of(examples=True, workers=1)).model_dump(exclude={"created"})
     assert cut == whole
 
@@ -84,9 +84,9 @@ def test_lines_without_any_reference_are_named_and_scored_as_sacrebleu_does(writ
     hypotheses, references = ["a b c d e", "f g", "h i j k l"], ["a b c d x", "", "h i j k l"]
     evaluation = evaluate(Request([write("h.en", *hypotheses)], [write("r.en", *references)], samples=0))
     assert evaluation.systems[0].scores[0].score == BLEU().corpus_score(hypotheses, [references]).score
-    (notice,) = evaluation.warnings
-    assert notice.name == "blank-reference"
-    assert "line 2 is blank" in notice.message
+    (warning,) = evaluation.warnings
+    assert warning.name == "blank-reference"
+    assert "line 2 is blank" in warning.message
 
 
 def test_the_tokenizer_follows_the_target_language(write: Write) -> None:
@@ -114,7 +114,7 @@ def test_a_tokenizer_that_would_be_downloaded_is_refused(
     write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("sacrebleu.utils.SACREBLEU_DIR", str(tmp_path))
-    with pytest.raises(UsageError, match="needs a model that is not there"):
+    with pytest.raises(UsageError, match="needs a model that is missing"):
         evaluate(Request([write("h.de", "x")], [write("r.de", "x")], tokenize="flores200"))
 
 
@@ -128,7 +128,7 @@ def test_hypotheses_with_traces_of_tools_are_a_warning(write: Write) -> None:
     reference = write("r.de", *clean)
     for name, lines in bad.items():
         (system,) = evaluate(Request([write(f"{name}.de", *lines)], [reference], samples=0)).systems
-        assert name in [notice.name for notice in system.warnings]
+        assert name in [warning.name for warning in system.warnings]
     other = [line.replace("einem", "dem") for line in clean]
     (system,) = evaluate(Request([write("clean.de", *other)], [reference], samples=0)).systems
     assert system.warnings == []
@@ -141,10 +141,10 @@ def test_short_empty_and_copied_hypotheses_are_warnings(write: Write) -> None:
     sources, references = write("s.de", *source), write("r.en", *reference)
     systems = [write("short.en", *short), write("copy.en", *source)]
     evaluation = evaluate(Request(systems, [references], source=sources, samples=0))
-    found = {system.name: {notice.name for notice in system.warnings} for system in evaluation.systems}
+    found = {system.name: {warning.name for warning in system.warnings} for system in evaluation.systems}
     assert found["short"] >= {"short", "empty", "dropped-numbers"}
     assert found["copy"] == {"untranslated"}
-    messages = [notice.message for notice in evaluation.all_warnings()]
+    messages = [warning.message for warning in evaluation.all_warnings()]
     assert any("lines 39, 40 are empty" in message for message in messages)
 
 

@@ -12,9 +12,9 @@ import torch
 from nmt_cli.cli.app import app
 from nmt_cli.config import resolve
 from nmt_cli.evaluation.evaluate import EvaluationRun, evaluate
-from nmt_cli.evaluation.recording import record
 from nmt_cli.evaluation.report import report_page
 from nmt_cli.evaluation.request import Request
+from nmt_cli.evaluation.systems import record_scores
 from nmt_cli.metrics import bleu
 from nmt_cli.preprocess import Request as PreprocessRequest
 from nmt_cli.preprocess import preprocess
@@ -130,7 +130,7 @@ def test_scores_are_appended_and_shown_in_the_card(run: Path) -> None:
     before = (run / "README.md").read_text("utf-8")
     evaluation = evaluate(request(run))
     for _ in range(2):
-        record(evaluation, evaluation.systems[0])
+        record_scores(evaluation, evaluation.systems[0])
     records = ScoresLog(run).read()
     assert len(records) == 2
     assert records[0]["scores"][0]["signature"] == evaluation.systems[0].scores[0].signature
@@ -146,7 +146,7 @@ def test_scores_are_appended_and_shown_in_the_card(run: Path) -> None:
 
 def test_scores_of_another_model_leave_the_card(run: Path) -> None:
     evaluation = evaluate(request(run))
-    record(evaluation, evaluation.systems[0])
+    record_scores(evaluation, evaluation.systems[0])
     opened = RunDirectory.open(run)
     opened.publish("model.safetensors", (run / "model.safetensors").read_bytes() + b" ")
     assert "## Scores on test sets" not in model_card(opened, parameters=1, best=None)
