@@ -19,5 +19,6 @@ def cell(text: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Any text so that Markdown shows it as it is."""
-    return "".join(f"\\{character}" if character in _SPECIAL else character for character in text)
+    """Any text, on one line, escaped so that Markdown shows it as it is."""
+    escaped = "".join(f"\\{character}" if character in _SPECIAL else character for character in text)
+    return escaped.replace("\n", " ")

@@ -1,4 +1,4 @@
-"""What lies behind a score: lengths, frequencies, output errors, differences, lost lines."""
+"""The analysis behind a score: lengths, frequencies, output errors, differences, missing lines."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -31,7 +31,7 @@ Write = Callable[..., Path]
         ("我喜欢我喜欢我喜欢我喜欢我喜欢我喜欢我喜欢", True),
     ],
 )
-def test_a_loop_is_what_language_does_not_repeat(text: str, loops: bool) -> None:
+def test_repetition_loops_are_told_from_ordinary_repetition(text: str, loops: bool) -> None:
     assert has_loop(text) is loops
 
 
@@ -59,7 +59,7 @@ def test_length_buckets_add_up_to_the_whole() -> None:
     assert buckets[1].bleu == metric.score(rows)
 
 
-def test_recall_goes_by_frequency_in_training() -> None:
+def test_word_recall_is_broken_down_by_training_frequency() -> None:
     training = TrainingText("train", [["a a a b", "a b c"]], str.split)
     assert training.frequencies == Counter(a=4, b=2, c=1)
     recall = WordRecall(training, str.split)
@@ -78,7 +78,7 @@ def test_references_in_the_training_data_are_a_warning(write: Write) -> None:
     assert "10 of 50 references (20.0%)" in warning.message
 
 
-def test_a_reference_taken_for_a_system_is_a_warning(write: Write) -> None:
+def test_a_reference_among_the_systems_is_a_warning(write: Write) -> None:
     lines = ["ein Haus am See", "zwei Hunde"]
     files = [write("ref.de", *lines), write("hyp.de", "ein Haus am Meer", "zwei Hunde")]
     evaluation = evaluate(Request(files, files[:1], samples=0))
@@ -86,7 +86,7 @@ def test_a_reference_taken_for_a_system_is_a_warning(write: Write) -> None:
     assert names == {"ref": ["is-the-reference"], "hyp": []}
 
 
-def test_the_first_line_off_is_found() -> None:
+def test_the_line_at_which_texts_diverge_is_found() -> None:
     lines = [f"line {n} has the words w{n} and v{n}" for n in range(200)]
     noisy = [line.replace("words", "sounds") for line in lines]
     assert first_line_off(noisy[:80] + noisy[81:], lines) == 81
@@ -117,11 +117,11 @@ def test_differences_are_marked_and_the_text_stays() -> None:
         ("a.0", None),
     ],
 )
-def test_the_name_of_a_file_tells_its_language(name: str, language: str | None) -> None:
+def test_the_language_is_read_from_the_file_name(name: str, language: str | None) -> None:
     assert language_of(Path(name)) == language
 
 
-def test_lines_are_counted_as_everywhere_in_nmt(tmp_path: Path) -> None:
+def test_only_newlines_end_a_line(tmp_path: Path) -> None:
     path = tmp_path / "odd"
     path.write_bytes("a\u2028b\r\n\n c\x0bd".encode())
     text = Text.open(path)
