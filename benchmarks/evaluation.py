@@ -21,7 +21,8 @@ from sacrebleu.metrics import BLEU, CHRF  # type: ignore[attr-defined]
 from sacrebleu.significance import PairedTest
 
 from nmt_cli.demo import generate
-from nmt_cli.evaluation import Request, evaluate
+from nmt_cli.evaluation.evaluate import evaluate
+from nmt_cli.evaluation.request import Request
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Every error a user can meet. The message says what is wrong, the hint says what to do.
+"""Every error a user can meet, and the warning. The message says what is wrong, the hint says what to do.
 
     NmtError                 something failed                          exit code 1
     ├── CorpusError          the text cannot be read or does not align
@@ -11,7 +11,11 @@
 
 `assert` is for our own mistakes; what a user can cause is raised as one of these. The command line turns
 them into one line, a hint and the exit code at a single boundary (`nmt_cli.cli.boundary`).
+
+`DataWarning` is for what looks wrong in a user's text but need not be: the work goes on.
 """
+
+from dataclasses import dataclass
 
 
 class NmtError(Exception):
@@ -53,3 +57,12 @@ class UsageError(NmtError):
 
 class ConfigError(UsageError):
     """One or more settings are wrong; all of them are named."""
+
+
+@dataclass(frozen=True)
+class DataWarning:
+    """A likely problem in a corpus, a system's output or a reference."""
+
+    name: str  # short and stable, such as "undecodable"; programs match on it
+    message: str
+    hint: str

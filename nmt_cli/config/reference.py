@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from nmt_cli.config.defaults import CORPUS_SIZES
 from nmt_cli.config.layers import Resolved, sections
+from nmt_cli.files.markdown import cell
 
 
 class Description(NamedTuple):
@@ -62,7 +63,7 @@ def reference_markdown() -> str:
                 "| --- | --- | --- | --- |",
             ]
         cells = (f"`{row.name}`", row.type, f"`{row.default}`", row.meaning)
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append(f"| {' | '.join(map(cell, cells))} |")
     return "\n".join([*lines, *_corpus_sizes()]) + "\n"
 
 

@@ -1,78 +1,30 @@
-"""Text that becomes a label: how wide it is, which way it runs, and what a file may hold of it."""
+"""An attention matrix as a heat map, for a paper or a web page."""
 
 import math
-import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
-_NARROW = frozenset("iIljtfr.,:;'!|()[]{}-‐‘’`/ ")
-_BROAD = frozenset("mwMW@%&—…")
-# What XML 1.0 cannot hold, escaped or not; HTML takes it no better.
-_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from nmt_cli.drawing.svg import element, label, shortened, tooltip, width_in_ems
 
-
-def markup_text(text: str) -> str:
-    """Text as the content of an element or attribute, whatever it holds."""
-    return escape(_ILLEGAL.sub("\ufffd", text))
-
-
-def is_right_to_left(text: str) -> bool:
-    """Whether the first letter that has a direction runs from right to left."""
-    directions = (unicodedata.bidirectional(character) for character in text)
-    return next((direction != "L" for direction in directions if direction in ("L", "R", "AL")), False)
-
-
-def width_in_ems(text: str) -> float:
-    """About how wide a sans-serif font sets the text, in units of its size; rather too much than too little."""
-    return sum(map(_width, text))
-
-
-def shortened(text: str, ems: float) -> str:
-    """The text, or as much of its beginning as fits into that width, with an ellipsis."""
-    if width_in_ems(text) <= ems:
-        return text
-    room = ems - _width("…")
-    for at, character in enumerate(text):
-        room -= _width(character)
-        if room < 0:
-            return text[:at] + "…"
-    return text
-
-
-def _width(character: str) -> float:
-    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
-        return 0.0
-    if unicodedata.east_asian_width(character) in "WF" or character in _BROAD:
-        return 1.0
-    if character in _NARROW:
-        return 0.36
-    return 0.74 if character.isupper() else 0.6
-
-
-# An attention matrix as a picture for a paper or a page: `attention_svg`.
-
-
-CELL = 26.0  # of one word; at 45° two labels of size 13 then have 18 from base line to base line
+CELL = 26.0  # side of one cell; at 45° two labels of size 13 are then 18 apart
 FONT = 13.0
 GAP = 8.0  # between a label and its cell
 MARGIN = 10.0
-LONGEST_LABEL = 14.0  # in units of the font size; longer words are shortened and keep a tooltip
-LEAST = 0.001  # weights below it are as white as the paper
+LONGEST_LABEL = 14.0  # in ems; longer words are shortened and keep a tooltip
+LEAST = 0.001  # weights below it are not drawn
 BAR_WIDTH, BAR_HEIGHT, BAR_STEPS = 120.0, 8.0, 24
 
 INK, FAINT, GRID = "#1a1a1a", "#5c5c5c", "#d4d4d4"
-# From no weight to all of it: one hue, lightness falling evenly, so that it survives a gray printer.
+# From 0 to 1: one hue of evenly falling lightness, so that it survives grayscale printing.
 _RAMP = ((255, 255, 255), (214, 230, 244), (160, 202, 226), (86, 156, 204), (27, 105, 175), (8, 48, 107))
 
 
 @dataclass(frozen=True)
 class _Frame:
-    """Where things stand."""
+    """Where the parts of the picture are."""
 
-    left: float  # of the matrix: target words are before it
-    top: float  # source words are above it
+    left: float  # edge of the matrix; target words are left of it
+    top: float  # edge of the matrix; source words are above it
     columns: int
     rows: int
     width: float  # of the whole picture
@@ -87,9 +39,9 @@ def attention_svg(
     title: str | None = None,
     caption: str = "attention weight",
 ) -> str:
-    """A heat-map as a whole SVG file: source words above, target words on the left, weights of 0 … 1.
+    """A heat map as a complete SVG file: source words on top, target words on the left, weights from 0 to 1.
 
-    `matrix` has a row for each target word. Any text is safe. Fonts are generic and nothing is loaded.
+    `matrix` has a row for each target word. Any text is safe; fonts are generic and nothing is loaded.
     """
     assert len(matrix) == len(target_words)
     assert all(len(row) == len(source_words) for row in matrix)
@@ -97,27 +49,37 @@ def attention_svg(
     beside = [shortened(word, LONGEST_LABEL) for word in target_words]
     frame = _frame(above, beside, title)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {frame.width:.0f} {frame.height:.0f}"'
-        f' width="{frame.width:.0f}" height="{frame.height:.0f}" font-family="Helvetica, Arial, sans-serif"'
-        f' font-size="{FONT:g}" role="img">',
-        f"<title>{markup_text(title or caption)}</title>",
-        f'<rect width="{frame.width:.0f}" height="{frame.height:.0f}" fill="#ffffff"/>',
+        tooltip(title or caption),
+        element("rect", width=frame.width, height=frame.height, fill="#ffffff"),
     ]
     if title:
-        parts.append(_text(MARGIN, MARGIN + FONT, title, INK, extra=' font-weight="bold"'))
-    for column, (label, word) in enumerate(zip(above, source_words, strict=True)):
+        parts.append(label(MARGIN, MARGIN + FONT, title, fill=INK, font_weight="bold"))
+    for column, (shown, word) in enumerate(zip(above, source_words, strict=True)):
         x, y = frame.left + (column + 0.5) * CELL + FONT / 3, frame.top - GAP
-        parts.append(_text(x, y, label, INK, whole=word, extra=f' transform="rotate(-45 {x:.1f} {y:.1f})"'))
-    for row, (label, word) in enumerate(zip(beside, target_words, strict=True)):
+        parts.append(label(x, y, shown, full=word, fill=INK, transform=f"rotate(-45 {x:.2f} {y:.2f})"))
+    for row, (shown, word) in enumerate(zip(beside, target_words, strict=True)):
         y = frame.top + (row + 0.5) * CELL + FONT * 0.36
-        parts.append(_text(frame.left - GAP, y, label, INK, whole=word, anchor="end"))
-    parts += _cells(frame, source_words, target_words, matrix)
-    parts += _bar(frame, caption)
-    return "\n".join([*parts, "</svg>\n"])
+        parts.append(label(frame.left - GAP, y, shown, full=word, fill=INK, anchor="end"))
+    parts += [_cells(frame, source_words, target_words, matrix), *_color_bar(frame, caption)]
+    return (
+        element(
+            "svg",
+            *(f"\n{part}" for part in parts),
+            "\n",
+            xmlns="http://www.w3.org/2000/svg",
+            viewBox=f"0 0 {frame.width:.0f} {frame.height:.0f}",
+            width=frame.width,
+            height=frame.height,
+            font_family="Helvetica, Arial, sans-serif",
+            font_size=FONT,
+            role="img",
+        )
+        + "\n"
+    )
 
 
 def color_of(weight: float) -> str:
-    """The color of a weight, #rrggbb; what is outside of 0 … 1, or no number, is taken as the nearest end."""
+    """The color of a weight as #rrggbb; weights outside 0 … 1 are clamped and NaN counts as 0."""
     place = (min(weight, 1.0) if weight > 0 else 0.0) * (len(_RAMP) - 1)
     at = min(int(place), len(_RAMP) - 2)
     mixed = (
@@ -146,11 +108,17 @@ def _frame(above: Sequence[str], beside: Sequence[str], title: str | None) -> _F
 
 def _cells(
     frame: _Frame, source: Sequence[str], target: Sequence[str], matrix: Sequence[Sequence[float]]
-) -> list[str]:
+) -> str:
     cells = [
-        f'<rect x="{frame.left + column * CELL:.1f}" y="{frame.top + row * CELL:.1f}" width="{CELL:g}"'
-        f' height="{CELL:g}" fill="{color_of(weight)}">'
-        f"<title>{markup_text(f'{target[row]} ← {source[column]}: {weight:.3f}')}</title></rect>"
+        element(
+            "rect",
+            tooltip(f"{target[row]} ← {source[column]}: {weight:.3f}"),
+            x=frame.left + column * CELL,
+            y=frame.top + row * CELL,
+            width=CELL,
+            height=CELL,
+            fill=color_of(weight),
+        )
         for row, weights in enumerate(matrix)
         for column, weight in enumerate(weights)
         if weight >= LEAST
@@ -160,41 +128,24 @@ def _cells(
     down = (frame.left + column * CELL for column in range(frame.columns + 1))
     lines = [f"M{frame.left:.1f} {y:.1f}H{right:.1f}" for y in across]
     lines += [f"M{x:.1f} {frame.top:.1f}V{bottom:.1f}" for x in down]
-    return [
-        '<g shape-rendering="crispEdges">',
-        *cells,
-        f'<path d="{"".join(lines)}" fill="none" stroke="{GRID}"/>',
-        "</g>",
-    ]
+    grid = element("path", d="".join(lines), fill="none", stroke=GRID)
+    return element("g", *(f"\n{part}" for part in (*cells, grid)), "\n", shape_rendering="crispEdges")
 
 
-def _bar(frame: _Frame, caption: str) -> list[str]:
-    """What the colors mean."""
+def _color_bar(frame: _Frame, caption: str) -> list[str]:
+    """The legend: which color is which weight."""
     x, y = frame.left, frame.top + frame.rows * CELL + 1.2 * FONT
     step = BAR_WIDTH / BAR_STEPS
-    small = f' font-size="{FONT - 2:g}"'
-    return [
-        '<g shape-rendering="crispEdges">',
-        *(
-            f'<rect x="{x + i * step:.1f}" y="{y:.1f}" width="{step:g}" height="{BAR_HEIGHT:g}"'
-            f' fill="{color_of(i / (BAR_STEPS - 1))}"/>'
-            for i in range(BAR_STEPS)
-        ),
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{BAR_WIDTH:g}" height="{BAR_HEIGHT:g}" fill="none"'
-        f' stroke="{GRID}"/>',
-        "</g>",
-        _text(x, y + BAR_HEIGHT + FONT, "0", FAINT, anchor="middle", extra=small),
-        _text(x + BAR_WIDTH / 2, y + BAR_HEIGHT + FONT, caption, FAINT, anchor="middle", extra=small),
-        _text(x + BAR_WIDTH, y + BAR_HEIGHT + FONT, "1", FAINT, anchor="middle", extra=small),
+    colors = [
+        element(
+            "rect", x=x + i * step, y=y, width=step, height=BAR_HEIGHT, fill=color_of(i / (BAR_STEPS - 1))
+        )
+        for i in range(BAR_STEPS)
     ]
-
-
-def _text(
-    x: float, y: float, text: str, color: str, *, anchor: str = "start", whole: str = "", extra: str = ""
-) -> str:
-    if is_right_to_left(text):  # there, "start" is on the right
-        anchor = {"start": "end", "end": "start"}.get(anchor, anchor)
-        extra += ' direction="rtl"'
-    tooltip = f"<title>{markup_text(whole)}</title>" if whole and whole != text else ""
-    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{color}"'
-    return f"<text {place}{extra}>{markup_text(text)}{tooltip}</text>"
+    border = element("rect", x=x, y=y, width=BAR_WIDTH, height=BAR_HEIGHT, fill="none", stroke=GRID)
+    below = y + BAR_HEIGHT + FONT
+    labels = ((x, "0"), (x + BAR_WIDTH / 2, caption), (x + BAR_WIDTH, "1"))
+    return [
+        element("g", *colors, border, shape_rendering="crispEdges"),
+        *(label(at, below, text, fill=FAINT, anchor="middle", font_size=FONT - 2) for at, text in labels),
+    ]

@@ -1,65 +1,64 @@
-"""curves.svg: loss and score over updates, drawn by hand so that any browser shows it."""
+"""curves.svg: training loss and validation scores over updates."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import pairwise
 from typing import Any
+
+from nmt_cli.drawing.svg import Axes, Points, element, label, polyline, ticks
 
 WIDTH, HEIGHT = 800, 260  # of one panel
 LEFT, RIGHT, TOP, BOTTOM = 64, 130, 36, 40
 BLUE, ORANGE, GREEN = "#2563a8", "#d9730d", "#2f855a"
-
-Points = Sequence[tuple[float, float]]
+_STYLE = (
+    "text { fill: #555 } .heading { fill: #222; font-size: 14px; font-weight: bold } .none { fill: #999 }"
+)
+_GRID = ".grid, .zero { stroke: #ddd }"
+_LABEL_HEIGHT = 14
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a panel."""
+    """One line of a panel."""
 
     name: str
     color: str
     points: Points
-    marked: bool = False  # few points: each gets a dot
+    marked: bool = False  # with a dot at each point
 
 
 def draw_curves(records: Sequence[Mapping[str, Any]]) -> str:
-    """The lines of metrics.jsonl as an SVG with two panels, or with that of the loss alone."""
+    """The records of metrics.jsonl as an SVG: a panel for the loss and, except for language models, one for scores."""
     steps = [record for record in records if record["kind"] == "step" and record["perplexity"] is not None]
     validations = [
         record for record in records if record["kind"] == "validation" and not record.get("averaged")
     ]
     train = [(record["update"], math.log(max(record["perplexity"], 1e-9))) for record in steps]
-    panels = [
-        (
-            "cross-entropy of a target token",
-            [
-                Curve("training", BLUE, train),
-                Curve(
-                    "validation",
-                    ORANGE,
-                    [(record["update"], record["loss"]) for record in validations],
-                    marked=True,
-                ),
-            ],
-        ),
-        *_scores(validations),
-    ]
+    valid = [(record["update"], record["loss"]) for record in validations]
+    loss = [Curve("training", BLUE, train), Curve("validation", ORANGE, valid, marked=True)]
+    panels = [("cross-entropy per target token", loss), *_scores(validations)]
     last = max((record["update"] for record in records), default=1)
-    bodies = [_panel(title, curves, last, index * HEIGHT) for index, (title, curves) in enumerate(panels)]
     total = HEIGHT * len(panels)
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {total}"'
-            f' width="{WIDTH}" height="{total}"'
-            ' font-family="sans-serif" font-size="12" role="img" aria-label="learning curves">',
-            f'<rect width="{WIDTH}" height="{total}" fill="#ffffff"/>',
-            *bodies,
-            "</svg>\n",
-        ]
+    return (
+        element(
+            "svg",
+            f"\n<style>{_STYLE} {_GRID}</style>\n",
+            element("rect", width=WIDTH, height=total, fill="#ffffff"),
+            *(f"\n{_panel(name, curves, last, n * HEIGHT)}" for n, (name, curves) in enumerate(panels)),
+            "\n",
+            xmlns="http://www.w3.org/2000/svg",
+            viewBox=f"0 0 {WIDTH} {total}",
+            width=WIDTH,
+            height=total,
+            font_family="sans-serif",
+            font_size=12,
+            role="img",
+            aria_label="learning curves",
+        )
+        + "\n"
     )
 
 
@@ -77,66 +76,41 @@ def _scores(validations: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, lis
     )
 
 
-def _panel(title: str, curves: Sequence[Curve], last: float, offset: float) -> str:
-    values = [y for curve in curves for _, y in curve.points]
-    low, high = (min(values), max(values)) if values else (0.0, 1.0)
-    ticks_y = ticks(low, high)
-    low, high = min(low, ticks_y[0]), max(high, ticks_y[-1])
-    ticks_x = [tick for tick in ticks(0, last) if tick <= last]
-
-    def x_of(x: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * x / max(last, 1)
-
-    def y_of(y: float) -> float:
-        return offset + HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (y - low) / ((high - low) or 1)
-
-    floor = offset + HEIGHT - BOTTOM
-    parts = [_text(LEFT, offset + 20, title, "#222", extra='font-size="14" font-weight="bold"')]
-    for tick in ticks_y:
-        y = y_of(tick)
-        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
-        parts.append(_text(LEFT - 8, y + 4, f"{tick:g}", "#555", anchor="end"))
-    parts += [_text(x_of(tick), floor + 16, f"{tick:g}", "#555", anchor="middle") for tick in ticks_x]
-    parts.append(_text(WIDTH - RIGHT, floor + 32, "updates", "#555", anchor="end"))
+def _panel(heading: str, curves: Sequence[Curve], last: float, offset: float) -> str:
+    values = [y for curve in curves for _, y in curve.points] or [0.0, 1.0]
+    y_ticks = ticks(min(values), max(values))
+    axes = Axes(
+        left=LEFT,
+        right=WIDTH - RIGHT,
+        top=offset + TOP,
+        bottom=offset + HEIGHT - BOTTOM,
+        x_range=(0, max(last, 1)),
+        y_range=(y_ticks[0], y_ticks[-1]),
+    )
+    parts = [
+        label(LEFT, offset + 20, heading, class_="heading"),
+        *axes.y_grid(y_ticks),
+        *(axes.x_label(tick, f"{tick:g}") for tick in ticks(0, last) if tick <= last),
+        label(axes.right, axes.bottom + 32, "updates", anchor="end"),
+    ]
     drawn = [curve for curve in curves if curve.points]
-    ends = _spread([y_of(curve.points[-1][1]) for curve in drawn])
-    for curve, label_y in zip(drawn, ends, strict=True):
-        parts.append(_line([(x_of(x), y_of(y)) for x, y in curve.points], curve))
+    label_heights = _spread([axes.y(curve.points[-1][1]) for curve in drawn])
+    for curve, height in zip(drawn, label_heights, strict=True):
+        points = [(axes.x(x), axes.y(y)) for x, y in curve.points]
+        parts.append(polyline(points, stroke=curve.color, stroke_width=2))
+        if curve.marked:
+            parts += [element("circle", cx=x, cy=y, r=2.5, fill=curve.color) for x, y in points]
         value = f"{curve.name} {curve.points[-1][1]:.2f}"
-        parts.append(_text(WIDTH - RIGHT + 8, label_y + 4, value, curve.color))
+        parts.append(label(axes.right + 8, height + 4, value, style=f"fill:{curve.color}"))
     if not drawn:
-        parts.append(_text(WIDTH / 2, offset + HEIGHT / 2, "none yet", "#999", anchor="middle"))
+        parts.append(label(WIDTH / 2, offset + HEIGHT / 2, "none yet", anchor="middle", class_="none"))
     return "\n".join(parts)
 
 
-def _text(x: float, y: float, content: str, color: str, *, anchor: str = "start", extra: str = "") -> str:
-    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{color}"'
-    return f"<text {place}{' ' + extra if extra else ''}>{escape(content)}</text>"
-
-
-def _line(points: Points, curve: Curve) -> str:
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    line = f'<polyline points="{path}" fill="none" stroke="{curve.color}" stroke-width="2"/>'
-    if curve.marked:
-        line += "".join(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="{curve.color}"/>' for x, y in points
-        )
-    return line
-
-
-def _spread(places: Sequence[float]) -> list[float]:
-    """Labels at these heights, moved apart where they would overlap."""
-    order = sorted(range(len(places)), key=places.__getitem__)
-    spread = list(places)
+def _spread(heights: Sequence[float]) -> list[float]:
+    """The heights of labels, moved apart where they would overlap."""
+    order = sorted(range(len(heights)), key=heights.__getitem__)
+    spread = list(heights)
     for above, below in pairwise(order):
-        spread[below] = max(spread[below], spread[above] + 14)
+        spread[below] = max(spread[below], spread[above] + _LABEL_HEIGHT)
     return spread
-
-
-def ticks(low: float, high: float) -> list[float]:
-    """About five round numbers that cover low … high."""
-    span = (high - low) or 1.0
-    power = 10.0 ** math.floor(math.log10(span / 4))
-    step = next(power * factor for factor in (1, 2, 5, 10) if span / (power * factor) <= 5)
-    first, last = math.floor(low / step), math.ceil(high / step)
-    return [round(index * step, 10) for index in range(first, last + 1)]

@@ -1,22 +1,15 @@
-"""The referee: scores with signature and uncertainty, comparisons, and what lies behind a score.
+"""Evaluation of translations: scores with signatures, intervals and tests, and what lies behind a score.
 
-request          what is asked for
-result           what is answered; the schema of --json
-texts            lines of files, block by block
-systems          files of hypotheses and runs that translate
-test_set         references, sources, language and tokenizer
-counting         sacreBLEU's statistics of a block, in one or more processes
-tally            what is counted of one system
-comparing        intervals and p-values
-faults, length_buckets, training_text, examples, notices   what is looked at besides
-evaluate         all of it together
-recording        the score of a run, where the run is
-alignments       word alignments against gold ones
-report/          the HTML page; `markdown` the same for a pull request
+request        what to evaluate, and the test set, language and tokenizer that follow from it
+result         what comes out; these models define --json
+systems        hypothesis files, and run directories that translate and record their scores
+texts          hypotheses, references and sources, read block by block and in step
+scoring        statistics of blocks, sums for each system, intervals and p-values
+breakdowns     BLEU by sentence length, word recall by frequency in the training data
+output_errors  empty, untranslated and repetitive hypotheses, missing numbers
+examples       the best and worst sentences, and where they differ from the reference
+warnings       what makes a score misleading
+evaluate       all of it together: `evaluate(Request(...))`
+report         the result as an HTML page and as Markdown
+alignments     word alignments against gold alignments, an evaluation of its own
 """
-
-from nmt_cli.evaluation.evaluate import evaluate
-from nmt_cli.evaluation.request import Progress, Request
-from nmt_cli.evaluation.result import AlignmentEvaluation, Evaluation
-
-__all__ = ["AlignmentEvaluation", "Evaluation", "Progress", "Request", "evaluate"]

@@ -1,4 +1,8 @@
-"""Word alignments against gold ones: `i-j` is a sure link, `ipj` a possible one."""
+"""Word alignments against gold alignments: precision, recall and alignment error rate (AER).
+
+This is a separate evaluation (`nmt align-eval`) that shares only the reading of text and the result models with
+`evaluate`. A file has a line of links for each sentence pair: `i-j` is a sure link, `ipj` a possible one.
+"""
 
 from __future__ import annotations
 
@@ -8,76 +12,92 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nmt_cli.errors import CorpusError
-from nmt_cli.evaluation.evaluate import text_facts, versions
-from nmt_cli.evaluation.result import AlignmentEvaluation, AlignmentResult, Notice, TextFacts
-from nmt_cli.evaluation.texts import Text, read_lines, refuse_empty, some_lines
+from nmt_cli.config.defaults import ALIGNMENTS_BASE, GOLD_BASE
+from nmt_cli.errors import CorpusError, DataWarning
+from nmt_cli.evaluation.result import AlignmentEvaluation, AlignmentResult, TextFacts, Versions
+from nmt_cli.evaluation.texts import Text, read_lines, refuse_empty, refuse_two_readers, some_lines
+from nmt_cli.files.markdown import literal, table
 from nmt_cli.metrics.word_alignment import AlignmentScore, GoldLinks, Link, score_alignments
 
 _LINK = re.compile(r"(\d+)([-p])(\d+)")
-_ENOUGH = 20  # sentences after which it is no accident that no link has a 0
-_BETTER_REVERSED = 0.6  # of the error rate, from which on the order looks wrong
+_ENOUGH = 20  # sentences after which it is no coincidence that no link has the index 0
+_REVERSED = 0.6  # of the AER: if swapping the sides gets below this, they are probably swapped
+_BLOCK = 1 << 14  # lines
 
 
 @dataclass(frozen=True)
 class AlignmentRequest:
-    """Alignments to judge, and how they are written."""
+    """The alignments to evaluate, and the conventions they are written in."""
 
     alignments: Sequence[Path]
     gold: Path
-    base: int = 0  # number of the first word in the alignments
-    gold_base: int = 1  # and in the gold ones
-    reverse: bool = False  # links of the alignments are target-source
-    source: Path | None = None  # the sentences, to find links that point past them
+    base: int = ALIGNMENTS_BASE  # index of the first word in the alignments
+    gold_base: int = GOLD_BASE  # index of the first word in the gold alignments
+    reverse: bool = False  # links in the alignments are target-source
+    source: Path | None = None  # the sentences, to find links that point past their end
     target: Path | None = None
 
 
 @dataclass(frozen=True)
 class _Links:
-    """A file of links, counted from 0."""
+    """A file of links, with indices that start at 0."""
 
     facts: TextFacts
     sure: list[frozenset[Link]]
-    possible: list[frozenset[Link]]  # the sure ones included
-    lowest: int | None  # index as written
+    possible: list[frozenset[Link]]  # includes the sure ones
+    lowest: int | None  # lowest index as written
 
 
 def evaluate_alignments(request: AlignmentRequest) -> AlignmentEvaluation:
-    """Precision, recall and AER of each set of alignments."""
+    """Precision, recall and AER of each file of alignments, lowest AER first."""
+    refuse_two_readers([*request.alignments, request.gold, *filter(None, [request.source, request.target])])
     gold = _read(request.gold, request.gold_base, "--gold-base")
-    targets = [GoldLinks(sure, possible) for sure, possible in zip(gold.sure, gold.possible, strict=True)]
-    systems = [_judge(path, request, gold, targets) for path in request.alignments]
+    gold_links = [GoldLinks(sure, possible) for sure, possible in zip(gold.sure, gold.possible, strict=True)]
+    sentences = _Sentences(request, len(gold_links))
+    systems = [_evaluate_file(path, request, gold_links, sentences) for path in request.alignments]
     return AlignmentEvaluation(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions=versions(),
+        versions=Versions.current(),
         gold=gold.facts,
-        sentences=len(targets),
-        sure=sum(len(links.sure) for links in targets),
-        possible=sum(len(links.possible) for links in targets),
+        sentences=len(gold_links),
+        sure=sum(len(links.sure) for links in gold_links),
+        possible=sum(len(links.possible) for links in gold_links),
         systems=sorted(systems, key=lambda system: system.aer),
         warnings=[
-            *_base_notices(request.gold, gold, request.gold_base, "--gold-base"),
-            *_past_the_end(request.gold, gold.possible, request),
+            *_base_warnings(request.gold, gold, request.gold_base, "--gold-base"),
+            *sentences.warnings(request.gold, gold.possible),
         ],
     )
 
 
-def _judge(
-    path: Path, request: AlignmentRequest, gold: _Links, targets: Sequence[GoldLinks]
+def alignment_markdown(evaluation: AlignmentEvaluation) -> str:
+    """The result as a Markdown table."""
+    rows = [
+        [
+            literal(system.name),
+            *(f"{100 * share:.1f}" for share in (system.precision, system.recall, system.aer)),
+            f"{system.links:,}",
+        ]
+        for system in evaluation.systems
+    ]
+    lines = table(["alignments", "precision", "recall", "AER", "links"], rows)
+    gold = (
+        f"Gold: {evaluation.gold.name}, {evaluation.sure:,} sure and {evaluation.possible:,} possible links."
+    )
+    return "\n".join([*lines, "", gold]) + "\n"
+
+
+def _evaluate_file(
+    path: Path, request: AlignmentRequest, gold: Sequence[GoldLinks], sentences: _Sentences
 ) -> AlignmentResult:
     found = _read(path, request.base, "--alignments-base")
-    if len(found.sure) != len(targets):
+    if len(found.sure) != len(gold):
         raise CorpusError(
-            f"{path} has {len(found.sure):,} lines, {request.gold} has {len(targets):,}",
-            hint="line n of both must be the links of sentence pair n, an empty line if there are none",
+            f"{path} has {len(found.sure):,} lines, {request.gold} has {len(gold):,}",
+            hint="line n of both files must hold the links of sentence pair n; leave it empty if there are none",
         )
-    links = [_turned(row) for row in found.possible] if request.reverse else found.possible
-    score = score_alignments(zip(links, targets, strict=True))
-    notices = [
-        *_base_notices(path, found, request.base, "--alignments-base"),
-        *_past_the_end(path, links, request),
-        *_order_notices(path, links, targets, score, reverse=request.reverse),
-    ]
+    links = [_swapped(row) for row in found.possible] if request.reverse else found.possible
+    score = score_alignments(zip(links, gold, strict=True))
     return AlignmentResult(
         name=str(path),
         text=found.facts,
@@ -85,7 +105,11 @@ def _judge(
         precision=score.precision,
         recall=score.recall,
         aer=score.error_rate,
-        warnings=notices,
+        warnings=[
+            *_base_warnings(path, found, request.base, "--alignments-base"),
+            *sentences.warnings(path, links),
+            *_order_warnings(path, links, gold, score, reverse=request.reverse),
+        ],
     )
 
 
@@ -94,7 +118,7 @@ def _read(path: Path, base: int, option: str) -> _Links:
     sure: list[frozenset[Link]] = []
     possible: list[frozenset[Link]] = []
     lowest: int | None = None
-    while lines := text.take(1 << 14):
+    while lines := text.take(_BLOCK):
         for line in lines:
             links = [_parse(word, path, len(sure) + 1) for word in line.split()]
             for i, _, j in links:
@@ -102,78 +126,86 @@ def _read(path: Path, base: int, option: str) -> _Links:
                 if min(i, j) < base:
                     raise CorpusError(
                         f"{path}, line {len(sure) + 1}: a link has the index {min(i, j)}, "
-                        f"but words are counted from {base}",
-                        hint=f"if its words are counted from 0, say so: {option} 0",
+                        f"but indices start at {base}",
+                        hint=f"if the indices in this file start at 0, pass {option} 0",
                     )
             sure.append(frozenset((i - base, j - base) for i, kind, j in links if kind == "-"))
             possible.append(frozenset((i - base, j - base) for i, _, j in links))
     refuse_empty([text])
-    return _Links(text_facts(text), sure, possible, lowest)
+    return _Links(text.facts(), sure, possible, lowest)
 
 
 def _parse(word: str, path: Path, line: int) -> tuple[int, str, int]:
     match = _LINK.fullmatch(word)
     if not match:
         raise CorpusError(
-            f"{path}, line {line}: {word[:40]!r} is no link",
-            hint="a line has links such as 0-0 1-2 (sure) or 1p2 (possible), between spaces",
+            f"{path}, line {line}: {word[:40]!r} is not a link",
+            hint="a line holds links separated by spaces, such as 0-0 1-2 (sure) or 1p2 (possible)",
         )
     return int(match[1]), match[2], int(match[3])
 
 
-def _turned(links: frozenset[Link]) -> frozenset[Link]:
+def _swapped(links: frozenset[Link]) -> frozenset[Link]:
     return frozenset((j, i) for i, j in links)
 
 
-def _base_notices(path: Path, links: _Links, base: int, option: str) -> Iterator[Notice]:
+class _Sentences:
+    """The length in words of each sentence on the sides that were given, to find links past the end."""
+
+    def __init__(self, request: AlignmentRequest, count: int) -> None:
+        self._sides: list[tuple[int, str, list[int]]] = []
+        for side, (file, name) in enumerate(((request.source, "source"), (request.target, "target"))):
+            if file is None:
+                continue
+            lengths = [len(line.split()) for line in read_lines(file)]
+            if len(lengths) != count:
+                raise CorpusError(
+                    f"{file} has {len(lengths):,} lines, {request.gold} has {count:,}",
+                    hint="line n of both files must belong to sentence pair n",
+                )
+            self._sides.append((side, name, lengths))
+
+    def warnings(self, path: Path, links: Sequence[frozenset[Link]]) -> Iterator[DataWarning]:
+        """Lines whose links point past the end of a sentence."""
+        for side, name, lengths in self._sides:
+            past = [
+                number
+                for number, (length, found) in enumerate(zip(lengths, links, strict=True), start=1)
+                if any(link[side] >= length for link in found)
+            ]
+            if past:
+                verb = "has" if len(past) == 1 else "have"
+                yield DataWarning(
+                    name="past-the-end",
+                    message=f"{path}: {some_lines(past)} {verb} links past the end of the {name} sentence",
+                    hint="check whether indices start at 0 or 1, and which side comes first",
+                )
+
+
+def _base_warnings(path: Path, links: _Links, base: int, option: str) -> Iterator[DataWarning]:
     if base == 0 and len(links.sure) >= _ENOUGH and links.lowest:
-        yield Notice(
+        yield DataWarning(
             name="index-base",
-            message=f"{path}: no link has the index 0, so its words seem to be counted from 1",
-            hint=f"if they are, say so: {option} 1",
+            message=f"{path}: no link has the index 0, so indices seem to start at 1",
+            hint=f"if they do, pass {option} 1",
         )
 
 
-def _past_the_end(
-    path: Path, links: Sequence[frozenset[Link]], request: AlignmentRequest
-) -> Iterator[Notice]:
-    for side, (file, name) in enumerate(((request.source, "source"), (request.target, "target"))):
-        if file is None:
-            continue
-        sentences = read_lines(file)
-        if len(sentences) != len(links):
-            raise CorpusError(
-                f"{file} has {len(sentences):,} lines, {path} has {len(links):,}",
-                hint="line n of both must belong to sentence pair n",
-            )
-        past = [
-            row + 1
-            for row, (line, found) in enumerate(zip(sentences, links, strict=True))
-            if any(link[side] >= len(line.split()) for link in found)
-        ]
-        if past:
-            yield Notice(
-                name="past-the-end",
-                message=f"{path}: {some_lines(past)} have links past the end of the {name} sentence",
-                hint="check from which number words are counted, and the order of source and target",
-            )
-
-
-def _order_notices(
+def _order_warnings(
     path: Path,
     links: Sequence[frozenset[Link]],
-    targets: Sequence[GoldLinks],
+    gold: Sequence[GoldLinks],
     score: AlignmentScore,
     *,
     reverse: bool,
-) -> Iterator[Notice]:
-    turned = score_alignments(zip(map(_turned, links), targets, strict=True))
-    if len(targets) >= _ENOUGH and turned.error_rate < _BETTER_REVERSED * score.error_rate:
-        yield Notice(
+) -> Iterator[DataWarning]:
+    swapped = score_alignments(zip(map(_swapped, links), gold, strict=True))
+    if len(gold) >= _ENOUGH and swapped.error_rate < _REVERSED * score.error_rate:
+        yield DataWarning(
             name="order",
-            message=f"{path}: the other way round its AER would be {turned.error_rate:.1%} "
+            message=f"{path}: with source and target swapped, its AER would be {swapped.error_rate:.1%} "
             f"instead of {score.error_rate:.1%}",
-            hint="its links seem to be source-target: leave out --reverse"
+            hint="its links seem to be source-target: drop --reverse"
             if reverse
             else "its links seem to be target-source: add --reverse",
         )

@@ -1,35 +1,35 @@
-"""What an evaluation found. These models are the schema of `--json` (docs/evaluation.schema.json)."""
+"""The result of an evaluation. These models define `--json`; their schema is published in the documentation:
+
+python -m nmt_cli.evaluation.result > docs/evaluation.schema.json
+"""
 
 from __future__ import annotations
 
+import json
+import platform
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from nmt_cli import __version__
+from nmt_cli.errors import DataWarning
 
 
-class Part(BaseModel):
-    """A part of a result: never changed, nothing in it that is not named here."""
+class Result(BaseModel):
+    """Base of all parts of a result: immutable, and without fields that are not declared."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class Notice(Part):
-    """Something that is probably not as its owner thinks, and what to do about it."""
-
-    name: str
-    message: str
-    hint: str
-
-
-class TextFacts(Part):
-    """Which text it was."""
+class TextFacts(Result):
+    """Identifies a text."""
 
     name: str
     sha256: str
     lines: int
 
 
-class ScoreInterval(Part):
+class ScoreInterval(Result):
     """95 % of the resampled scores lie between `low` and `high`; `half_width` is the number after ±."""
 
     mean: float
@@ -38,8 +38,8 @@ class ScoreInterval(Part):
     half_width: float
 
 
-class MetricScore(Part):
-    """One score of one system."""
+class MetricScore(Result):
+    """The score of one system on one metric."""
 
     metric: str
     score: float
@@ -50,8 +50,8 @@ class MetricScore(Part):
     significant: bool | None  # p_value < 0.05
 
 
-class Bleu(Part):
-    """What BLEU is made of."""
+class Bleu(Result):
+    """The components of BLEU."""
 
     precisions: list[float]
     matches: list[int]
@@ -62,8 +62,8 @@ class Bleu(Part):
     reference_length: int
 
 
-class LengthBucket(Part):
-    """BLEU of the sentences whose length lies between `shortest` and `longest`."""
+class LengthBucket(Result):
+    """BLEU of the sentences whose length is between `shortest` and `longest`."""
 
     shortest: int
     longest: int | None  # None: no limit
@@ -71,8 +71,8 @@ class LengthBucket(Part):
     bleu: float
 
 
-class FrequencyBucket(Part):
-    """How many of the words of the reference that occur so often in the training data are in the hypotheses."""
+class FrequencyBucket(Result):
+    """Recall of the reference words that occur between `least` and `most` times in the training data."""
 
     least: int
     most: int | None
@@ -81,32 +81,32 @@ class FrequencyBucket(Part):
     recall: float
 
 
-class Distribution(Part):
-    """How many sentences have a chrF of 0–5, 5–10, … 95–100."""
+class Distribution(Result):
+    """The number of sentences with a chrF of 0–5, 5–10, … 95–100."""
 
     mean: float
     counts: list[int]
 
 
-class FaultLines(Part):
-    """Lines with a fault: how many, and the first of them."""
+class ErrorLines(Result):
+    """Lines with one kind of output error: how many, out of how many, and the first of them."""
 
     count: int
     of: int
     lines: list[int]
 
 
-class FaultReport(Part):
-    """Faults of single hypotheses."""
+class OutputErrors(Result):
+    """Errors that can be seen in a single hypothesis."""
 
-    empty: FaultLines
-    untranslated: FaultLines | None  # needs the source
-    repeated: FaultLines
-    dropped_numbers: FaultLines
+    empty: ErrorLines
+    untranslated: ErrorLines | None  # None without the source
+    repeated: ErrorLines
+    dropped_numbers: ErrorLines
 
 
-class Example(Part):
-    """A line with a telling score."""
+class Example(Result):
+    """A sentence with its chrF."""
 
     line: int
     chrf: float
@@ -117,17 +117,17 @@ class Example(Part):
     baseline: str | None
 
 
-class Examples(Part):
-    """The most telling lines of a system by chrF of the sentence."""
+class Examples(Result):
+    """The sentences of a system with the most extreme chrF."""
 
     worst: list[Example]
     best: list[Example]
-    gained: list[Example]  # most above the baseline
-    lost: list[Example]  # most below the baseline
+    gained: list[Example]  # furthest above the baseline
+    lost: list[Example]  # furthest below the baseline
 
 
-class RunDetails(Part):
-    """How a run translated."""
+class RunDetails(Result):
+    """The model of a run directory and how it translated."""
 
     path: str
     model_sha256: str
@@ -138,8 +138,8 @@ class RunDetails(Part):
     seconds: float
 
 
-class SystemResult(Part):
-    """All about one system."""
+class SystemResult(Result):
+    """Everything about one system."""
 
     name: str
     kind: Literal["file", "run"]
@@ -148,18 +148,18 @@ class SystemResult(Part):
     scores: list[MetricScore]
     bleu: Bleu | None
     length_buckets: list[LengthBucket]
-    frequency_buckets: list[FrequencyBucket] | None  # needs the training data
+    frequency_buckets: list[FrequencyBucket] | None  # None without the training data
     distribution: Distribution | None
-    faults: FaultReport
+    faults: OutputErrors  # the key of version 1 of the JSON format
     examples: Examples | None
-    warnings: list[Notice]
+    warnings: list[DataWarning]
 
     def score(self, metric: str) -> MetricScore:
-        """The score of a metric, by its name."""
+        """The score on a metric, by the metric's name."""
         return next(score for score in self.scores if score.metric == metric)
 
 
-class Comparison(Part):
+class Comparison(Result):
     """How systems were compared."""
 
     baseline: str
@@ -167,17 +167,30 @@ class Comparison(Part):
     samples: int
     seed: int
 
+    @property
+    def test_name(self) -> str:
+        """The test as papers call it."""
+        names = {"bootstrap": "paired bootstrap", "randomization": "paired approximate randomization"}
+        return names[self.test]
 
-class Versions(Part):
-    """What computed the scores."""
+
+class Versions(Result):
+    """The software that computed the scores."""
 
     nmt: str
     sacrebleu: str
     python: str
 
+    @classmethod
+    def current(cls) -> Versions:
+        """Of this process."""
+        import sacrebleu
 
-class Evaluation(Part):
-    """The result of `nmt evaluate`; systems from the best to the worst."""
+        return cls(nmt=__version__, sacrebleu=sacrebleu.__version__, python=platform.python_version())
+
+
+class Evaluation(Result):
+    """The result of `nmt evaluate`; systems are ordered from best to worst."""
 
     kind: Literal["translation"] = "translation"
     version: Literal[1] = 1
@@ -190,20 +203,20 @@ class Evaluation(Part):
     tokenizer_reason: str
     lowercase: bool
     sentences: int
-    length_of: Literal["source", "reference"]  # what length buckets go by
+    length_of: Literal["source", "reference"]  # whose length the length buckets refer to
     length_unit: Literal["words", "characters"]
     training_data: str | None
     comparison: Comparison | None
     systems: list[SystemResult]
-    warnings: list[Notice]
+    warnings: list[DataWarning]
 
-    def all_warnings(self) -> list[Notice]:
-        """Those about the test set, then those about each system."""
-        return [*self.warnings, *(notice for system in self.systems for notice in system.warnings)]
+    def all_warnings(self) -> list[DataWarning]:
+        """The warnings about the test set, then those about each system."""
+        return [*self.warnings, *(warning for system in self.systems for warning in system.warnings)]
 
 
-class AlignmentResult(Part):
-    """How well one set of word alignments agrees with the gold ones."""
+class AlignmentResult(Result):
+    """How well one file of word alignments agrees with the gold alignments."""
 
     name: str
     text: TextFacts
@@ -211,11 +224,11 @@ class AlignmentResult(Part):
     precision: float
     recall: float
     aer: float
-    warnings: list[Notice]
+    warnings: list[DataWarning]
 
 
-class AlignmentEvaluation(Part):
-    """The result of `nmt evaluate --alignments`."""
+class AlignmentEvaluation(Result):
+    """The result of `nmt align-eval`; systems are ordered from best to worst."""
 
     kind: Literal["alignment"] = "alignment"
     version: Literal[1] = 1
@@ -226,8 +239,23 @@ class AlignmentEvaluation(Part):
     sure: int
     possible: int
     systems: list[AlignmentResult]
-    warnings: list[Notice]
+    warnings: list[DataWarning]
 
-    def all_warnings(self) -> list[Notice]:
-        """Those about the gold links, then those about each set."""
-        return [*self.warnings, *(notice for system in self.systems for notice in system.warnings)]
+    def all_warnings(self) -> list[DataWarning]:
+        """The warnings about the gold alignments, then those about each system."""
+        return [*self.warnings, *(warning for system in self.systems for warning in system.warnings)]
+
+
+def schema_text() -> str:
+    """The JSON schema of both results, as published."""
+    adapter: TypeAdapter[Evaluation | AlignmentEvaluation] = TypeAdapter(Evaluation | AlignmentEvaluation)
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "nmt evaluate --json, nmt align-eval --json",
+        **adapter.json_schema(mode="serialization"),
+    }
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    print(schema_text(), end="")

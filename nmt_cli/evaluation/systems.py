@@ -1,20 +1,20 @@
-"""The systems of an evaluation: files of hypotheses, and run directories that translate."""
+"""The systems of an evaluation: hypothesis files, and run directories that translate and record their scores."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nmt_cli.corpus.locate import COMPRESSIONS, check_readable
 from nmt_cli.errors import UsageError
-from nmt_cli.evaluation.request import Progress, Request
-from nmt_cli.evaluation.result import RunDetails
+from nmt_cli.evaluation.result import Evaluation, RunDetails, SystemResult
 from nmt_cli.evaluation.texts import STANDARD_INPUT, Text, language_of
+from nmt_cli.files.progress import Progress
 
-if TYPE_CHECKING:  # torch takes seconds to import, and files need none
+if TYPE_CHECKING:  # these import torch, which takes seconds and which files do not need
     from nmt_cli.run import RunDirectory
     from nmt_cli.translator import Translator
 
@@ -23,7 +23,7 @@ _PREFIXES = ("hyp.", "hyps.", "hypothesis.", "out.", "output.")
 
 @dataclass
 class System:
-    """One system; a run has hypotheses once it has translated."""
+    """One system; a run has hypotheses only after it has translated."""
 
     name: str
     path: Path
@@ -33,15 +33,15 @@ class System:
     translator: Translator | None = None
 
     def open(self) -> Text:
-        """Its hypotheses from the beginning."""
+        """The hypotheses, to be read from the beginning."""
         if self.hypotheses is not None:
             return Text.of_lines(self.name, self.hypotheses)
         return Text.open(self.path)
 
 
 def find_systems(paths: Sequence[Path]) -> list[System]:
-    """The systems that were named, each under a short name of its own."""
-    _refuse_twice(paths)
+    """The systems at these paths, each with a short unique name."""
+    _refuse_duplicates(paths)
     for path in paths:
         if path != STANDARD_INPUT and not path.is_dir():
             check_readable(path)
@@ -53,7 +53,7 @@ def find_systems(paths: Sequence[Path]) -> list[System]:
 
 
 def find_baseline(systems: Sequence[System], wanted: str | None) -> System:
-    """The system that is meant by `--baseline`; the first if nothing is."""
+    """The system chosen with `--baseline`, or the first one."""
     if wanted is None:
         return systems[0]
     found = [system for system in systems if wanted in (system.name, str(system.path))] or [
@@ -62,18 +62,23 @@ def find_baseline(systems: Sequence[System], wanted: str | None) -> System:
     if not found:
         raise UsageError(
             f"the baseline {wanted} is not one of the systems",
-            hint=f"name one of {', '.join(system.name for system in systems)}",
+            hint=f"choose one of {', '.join(system.name for system in systems)}",
         )
     return found[0]
 
 
 def translate(
-    system: System, sources: Sequence[str], request: Request, report: Callable[[Progress], None]
+    system: System,
+    sources: Sequence[str],
+    *,
+    search: Mapping[str, Any],
+    device: str,
+    report: Callable[[Progress], None],
 ) -> None:
-    """Let a run translate, with its own search settings but for those asked for."""
+    """Translate with a run; `search` overrides its search settings."""
     assert system.run is not None
     run = system.run
-    translator, model = _load(run, request)
+    translator, model = _load(run, search, device)
     system.translator = translator
     began = time.monotonic()
     stage, done = f"translating with {system.name}", 0
@@ -95,14 +100,47 @@ def translate(
     )
 
 
-def _load(run: RunDirectory, request: Request) -> tuple[Translator, str]:
-    """The model of a run, ready to translate as it is asked for, and its hash."""
+def record_scores(evaluation: Evaluation, system: SystemResult) -> None:
+    """Append the scores of a run to its scores.jsonl, and show them in its model card."""
+    from nmt_cli.run.logs import ScoresLog
+    from nmt_cli.run.model_card import update_scores
+
+    assert system.run is not None
+    folder = Path(system.run.path)
+    ScoresLog(folder).append(
+        {
+            "date": evaluation.created,
+            "references": [text.model_dump() for text in evaluation.references],
+            "source": evaluation.source.model_dump() if evaluation.source is not None else None,
+            "test_set": Path(evaluation.references[0].name).name,
+            "sentences": evaluation.sentences,
+            "scores": [
+                {
+                    "metric": score.metric,
+                    "score": score.score,
+                    "interval": score.interval.half_width if score.interval is not None else None,
+                    "signature": score.signature,
+                }
+                for score in system.scores
+            ],
+            "search": system.run.search,
+            "model_sha256": system.run.model_sha256,
+            "data_sha256": system.run.data_sha256,
+            "hypotheses_sha256": system.text.sha256,
+            "versions": evaluation.versions.model_dump(),
+        }
+    )
+    update_scores(folder, model_sha256=system.run.model_sha256)
+
+
+def _load(run: RunDirectory, search: Mapping[str, Any], device: str) -> tuple[Translator, str]:
+    """The translator of a run, and the hash of its model."""
     from nmt_cli.translator import Translator
 
     while True:
         model = run.model_sha256
-        translator = Translator.load(run.path, device=request.device, search=request.search)
-        if model is not None and run.model_sha256 == model:  # training may publish a better one at any moment
+        translator = Translator.load(run.path, device=device, search=search)
+        if model is not None and run.model_sha256 == model:  # training may publish a new one at any moment
             return translator, model
 
 
@@ -114,17 +152,17 @@ def _open_run(path: Path) -> RunDirectory:
     return run
 
 
-def _refuse_twice(paths: Sequence[Path]) -> None:
+def _refuse_duplicates(paths: Sequence[Path]) -> None:
     seen: set[Path] = set()
     for path in paths:
         resolved = path if path == STANDARD_INPUT else path.resolve()
         if resolved in seen:
-            raise UsageError(f"{path} is named twice", hint="name every system once")
+            raise UsageError(f"{path} is listed twice", hint="list every system once")
         seen.add(resolved)
 
 
 def _short_names(paths: Sequence[Path]) -> list[str]:
-    """What tells the files apart, without folders and endings that all have."""
+    """File names without directories, language suffixes and common prefixes; paths if those are not unique."""
     names = [_stem(path) for path in paths]
     for prefix in _PREFIXES if len(names) > 1 else ():
         if all(name.startswith(prefix) and len(name) > len(prefix) for name in names):

@@ -1,4 +1,4 @@
-"""The lines of hypotheses, references and sources, block by block, with what is noticed on the way."""
+"""Hypotheses, references and sources, read block by block and in step, with the problems found on the way."""
 
 from __future__ import annotations
 
@@ -7,32 +7,40 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmt_cli.corpus.checks.line_counts import unequal_error
+from nmt_cli.corpus.checks.tokenization import TokenizedCheck
 from nmt_cli.corpus.locate import COMPRESSIONS, check_readable, refuse_foreign_format
 from nmt_cli.errors import CorpusError, UsageError
+from nmt_cli.evaluation.result import TextFacts
 from nmt_cli.files.compression import PIECE_BYTES, read_pieces
 from nmt_cli.files.lines import LineReader
 
 STANDARD_INPUT = Path("-")
-SHOWN_LINES = 5
+_BLOCK = 1 << 14  # lines
+_SHOWN_LINES = 5
+_SAMPLED = 8  # every eighth line is checked for traces of tokenization
+_SAMPLED_CHARACTERS = 300
+_MOST_LINES = 1_000_000  # longer texts are not compared to find out where they diverge
+_WORD_CHARACTER = re.compile(r"\w")
+_NOT_LANGUAGES = ("txt", "tok", "bpe", "out", "hyp", "ref", "src", "tgt", "trg", "raw", "tsv", "sgm", "xml")
 
 
 class Text:
-    """A text that is read once, a block at a time; `lines`, `sha256` and `blank` are known at its end."""
+    """A text that is read once, a block at a time; `lines` and `sha256` are final when it has been read."""
 
     def __init__(self, name: str, path: Path | None, pieces: Iterable[bytes]) -> None:
         self.name, self.path = name, path
         self._hash = hashlib.sha256()
         self._reader = LineReader(name, self._hashed(pieces))
-        self.blank: list[int] = []  # numbers from 1
 
     @classmethod
     def open(cls, path: Path) -> Text:
-        """A file, also a compressed one, or standard input for `-`."""
+        """A file, which may be compressed, or standard input for `-`."""
         if path == STANDARD_INPUT:
             return cls("standard input", None, _standard_input())
         check_readable(path)
@@ -40,35 +48,41 @@ class Text:
         return cls(str(path), path, read_pieces(path))
 
     @classmethod
-    def of_lines(cls, name: str, lines: Sequence[str], path: Path | None = None) -> Text:
-        """Lines that are in memory already."""
-        return cls(name, path, (f"{line}\n".encode(errors="replace") for line in lines))
+    def of_lines(cls, name: str, lines: Sequence[str]) -> Text:
+        """Lines that are already in memory."""
+        return cls(name, None, (f"{line}\n".encode(errors="replace") for line in lines))
 
     def take(self, count: int) -> list[str]:
-        """The next lines, fewer only at the end."""
-        first = self._reader.taken + 1
-        lines = self._reader.take(count)
-        self.blank += [first + row for row, line in enumerate(lines) if not line or line.isspace()]
-        return lines
+        """The next `count` lines, or fewer at the end."""
+        return self._reader.take(count)
+
+    def blocks(self) -> Iterator[list[str]]:
+        """All remaining lines, a block at a time."""
+        while lines := self.take(_BLOCK):
+            yield lines
 
     def count_rest(self) -> None:
-        """Read to the end, to know how many lines there are."""
+        """Read to the end, to find out how many lines there are."""
         self._reader.count_rest()
 
     @property
     def lines(self) -> int:
-        """How many lines were read."""
+        """The number of lines read."""
         return self._reader.taken
 
     @property
     def sha256(self) -> str:
-        """Of the text that was read, whatever it was compressed with."""
+        """The hash of the uncompressed text."""
         return self._hash.hexdigest()
 
     @property
     def undecodable(self) -> list[int]:
-        """Lines that are not UTF-8."""
+        """The numbers of the lines that are not UTF-8."""
         return sorted(self._reader.undecodable)
+
+    def facts(self) -> TextFacts:
+        """Which text this is, once it has been read."""
+        return TextFacts(name=self.name, sha256=self.sha256, lines=self.lines)
 
     def _hashed(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         for piece in pieces:
@@ -76,122 +90,175 @@ class Text:
             yield piece
 
 
+class Lines(NamedTuple):
+    """The same lines of all texts."""
+
+    first: int  # number of the first line, from 1
+    sources: list[str] | None
+    references: list[list[str | None]]  # for each file; None where it has no reference
+    hypotheses: list[list[str]]  # for each system
+
+
+class AlignedTexts:
+    """References, source and hypotheses: line n of each belongs to sentence n."""
+
+    def __init__(self, references: Sequence[Text], source: Text | None, hypotheses: Sequence[Text]) -> None:
+        self.references, self.source, self.hypotheses = references, source, hypotheses
+        self.tokenized = [TokenizedCheck() for _ in references]
+        self.unreferenced: list[int] = []  # lines that are blank in every reference
+
+    def blocks(self, *, hypotheses_per_block: int) -> Iterator[Lines]:
+        """All lines, a block at a time; an error if the texts do not have equally many."""
+        texts = self._texts()
+        size = max(4, hypotheses_per_block // len(self.hypotheses))
+        references = len(self.references)
+        first = 1
+        while True:
+            taken = [text.take(size) for text in texts]
+            if len({len(lines) for lines in taken}) > 1:
+                self._raise_unequal()
+            if not taken[0]:
+                refuse_empty(texts)
+                return
+            yield Lines(
+                first,
+                taken[references] if self.source is not None else None,
+                self._reference_lines(first, taken[:references]),
+                taken[len(texts) - len(self.hypotheses) :],
+            )
+            first += len(taken[0])
+
+    def _texts(self) -> list[Text]:
+        return [*self.references, *([self.source] if self.source is not None else []), *self.hypotheses]
+
+    def _reference_lines(self, first: int, files: Sequence[list[str]]) -> list[list[str | None]]:
+        """A blank line means "no reference" if another file has one for that sentence, else an empty reference."""
+        for check, lines in zip(self.tokenized, files, strict=True):
+            observe_sample(check, first, lines)
+        found: list[list[str | None]] = [
+            [line if line.strip() else None for line in lines] for lines in files
+        ]
+        for row, texts in enumerate(zip(*found, strict=True)):
+            if all(text is None for text in texts):
+                found[0][row] = ""
+                self.unreferenced.append(first + row)
+        return found
+
+    def _raise_unequal(self) -> NoReturn:
+        texts = self._texts()
+        for text in texts:
+            text.count_rest()
+        refuse_empty(texts)
+        reference = texts[0]
+        text = next(text for text in texts if text.lines != reference.lines)
+        raise unequal_lines(text, reference, same_language=text is not self.source)
+
+
+def observe_sample(check: TokenizedCheck, first: int, lines: Sequence[str]) -> None:
+    """Check some lines for traces of tokenization, the same ones however the text is cut into blocks."""
+    check.observe([line[:_SAMPLED_CHARACTERS] for line in lines[-first % _SAMPLED :: _SAMPLED]])
+
+
 def refuse_empty(texts: Iterable[Text]) -> None:
-    """A text without a line has no score."""
+    """Reject a text without a single line, which has no score."""
     for text in texts:
         if not text.lines:
-            raise CorpusError(f"{text.name} is empty", hint="give a file with one sentence on each line")
+            raise CorpusError(f"{text.name} is empty", hint="give a file with one sentence per line")
 
 
 def refuse_two_readers(paths: Iterable[Path]) -> None:
-    """Standard input can be read once."""
+    """Reject a second `-`: standard input can be read only once."""
     if sum(path == STANDARD_INPUT for path in paths) > 1:
-        raise UsageError("standard input is named twice (-)", hint="give all texts but one as files")
+        raise UsageError("standard input (-) is given more than once", hint="pass all texts but one as files")
 
 
 def read_lines(path: Path) -> list[str]:
     """All lines of a file."""
     text = Text.open(path)
-    lines: list[str] = []
-    while block := text.take(1 << 14):
-        lines += block
+    lines = [line for block in text.blocks() for line in block]
     refuse_empty([text])
     return lines
 
 
 def language_of(path: Path) -> str | None:
-    """The language that the name of a file ends with, such as `de` in ref.de.gz."""
+    """The language code at the end of a file name, such as `de` in ref.de.gz."""
     name = path.name
     for suffix in COMPRESSIONS:
         name = name.removesuffix(suffix)
     code = name.rpartition(".")[2] if "." in name else ""
     base = code.partition("-")[0].partition("_")[0]
-    return (
-        code if base.isalpha() and base.islower() and 2 <= len(base) <= 3 and base not in _NO_CODES else None
-    )
-
-
-_NO_CODES = ("txt", "tok", "bpe", "out", "hyp", "ref", "src", "tgt", "trg", "raw", "tsv", "sgm", "xml")
+    is_code = base.isalpha() and base.islower() and 2 <= len(base) <= 3 and base not in _NOT_LANGUAGES
+    return code if is_code else None
 
 
 def some_lines(numbers: Sequence[int]) -> str:
-    """`line 3`, or `lines 3, 8, 9, … (12 in all)`."""
+    """`line 3`, or `lines 3, 8, 9, … (12 in total)`."""
     if len(numbers) == 1:
         return f"line {numbers[0]}"
-    shown = ", ".join(map(str, numbers[:SHOWN_LINES]))
-    return f"lines {shown}" + (f", … ({len(numbers):,} in all)" if len(numbers) > SHOWN_LINES else "")
+    shown = ", ".join(map(str, numbers[:_SHOWN_LINES]))
+    return f"lines {shown}" + (f", … ({len(numbers):,} in total)" if len(numbers) > _SHOWN_LINES else "")
+
+
+def unequal_lines(text: Text, reference: Text, *, same_language: bool = True) -> CorpusError:
+    """The error for a text with more or fewer lines than the reference, which says where they seem to diverge."""
+    message = f"{text.name} has {text.lines:,} lines, {reference.name} has {reference.lines:,}"
+    paths = text.path, reference.path
+    if paths[0] is None or paths[1] is None or not (paths[0].is_file() and paths[1].is_file()):
+        return CorpusError(message, hint="line n of both must belong to the same sentence")
+    if max(text.lines, reference.lines) > _MOST_LINES:
+        return CorpusError(message, hint="line n of both must belong to the same sentence")
+    if not same_language:
+        return unequal_error(paths[0], paths[1], text.lines, reference.lines)
+    return CorpusError(message, hint=_divergence(text.name, paths[0], reference.name, paths[1]))
+
+
+def first_line_off(one: Sequence[str], other: Sequence[str]) -> int:
+    """The number (from 1) of the line at which two texts of different length stop corresponding line by line.
+
+    Up to that line, line n of the shorter text matches line n of the longer one; from it on, it matches line n + d,
+    where d is the difference in length. The line that maximizes the overlap of all pairs is returned.
+    """
+    shorter, longer = sorted((one, other), key=len)
+    shift = len(longer) - len(shorter)
+    straight = _overlaps(shorter, longer)
+    shifted = _overlaps(shorter, longer[shift:])
+    total = np.concatenate([[0.0], np.cumsum(straight)]) + np.concatenate(
+        [np.cumsum(shifted[::-1])[::-1], [0.0]]
+    )
+    return int(len(total) - 1 - np.argmax(total[::-1])) + 1  # the last maximum: they correspond up to there
 
 
 def _standard_input() -> Iterator[bytes]:
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError(
-            "- reads hypotheses from standard input, which is closed or a terminal",
+            "- reads from standard input, which is closed or a terminal",
             hint="pipe text in: … | nmt evaluate - --reference FILE",
         )
     while piece := sys.stdin.buffer.read(PIECE_BYTES):
         yield piece
 
 
-# Texts with different numbers of lines: where they seem to part.
-
-
-_WORD = re.compile(r"\w")
-_MOST_LINES = 1_000_000  # that are compared
-
-
-def unequal_lines(text: Text, reference: Text, *, same_language: bool = True) -> CorpusError:
-    """The error for a text that has not as many lines as the reference, with what a second look finds out."""
-    message = f"{text.name} has {text.lines:,} lines, {reference.name} has {reference.lines:,}"
-    if not (_again(text.path) and _again(reference.path)) or max(text.lines, reference.lines) > _MOST_LINES:
-        return CorpusError(message, hint="line n of one must belong to line n of the other")
-    assert text.path is not None
-    assert reference.path is not None
-    if not same_language:
-        return unequal_error(text.path, reference.path, text.lines, reference.lines)
-    return CorpusError(message, hint=_where(text, reference))
-
-
-def first_line_off(one: Sequence[str], other: Sequence[str]) -> int:
-    """The number (from 1) of the first line where pairing line n with line n stops being the best.
-
-    Up to some line the texts agree as they are, after it as many lines further on as one is longer. That line is
-    where the agreement of all pairs is largest.
-    """
-    shorter, longer = sorted((one, other), key=len)
-    shift = len(longer) - len(shorter)
-    straight = _agreement(shorter, longer)
-    shifted = _agreement(shorter, longer[shift:])
-    total = np.concatenate([[0.0], np.cumsum(straight)]) + np.concatenate(
-        [np.cumsum(shifted[::-1])[::-1], [0.0]]
-    )
-    return int(len(total) - 1 - np.argmax(total[::-1])) + 1  # the last of equals: the texts agree as far
-
-
-def _where(text: Text, reference: Text) -> str:
-    assert text.path is not None
-    assert reference.path is not None
-    lines, references = read_lines(text.path), read_lines(reference.path)
+def _divergence(name: str, path: Path, reference_name: str, reference: Path) -> str:
+    lines, references = read_lines(path), read_lines(reference)
     off = first_line_off(lines, references)
     shorter = min(len(lines), len(references))
     if off > shorter:
         rest = max(lines, references, key=len)[shorter:]
         blank = "blank " if not any(line.strip() for line in rest) else ""
-        longer = text.name if len(lines) > len(references) else reference.name
-        return (
-            f"they agree to the end of the shorter one; {longer} has {blank}lines too many from line {off} on"
-        )
+        longer = name if len(lines) > len(references) else reference_name
+        return f"they match to the end of the shorter one; {longer} has extra {blank}lines from line {off} on"
     return (
-        f"they seem to disagree from line {off} on: "
-        f"{text.name} has “{_shown(lines[off - 1])}”, {reference.name} “{_shown(references[off - 1])}”"
+        f"they seem to diverge at line {off}: "
+        f"{name} has “{_shortened(lines[off - 1])}”, {reference_name} “{_shortened(references[off - 1])}”"
     )
 
 
-def _agreement(one: Sequence[str], other: Sequence[str]) -> NDArray[np.float64]:
-    """Of each pair, the share of the words (or characters, without spaces) of both that the other has too."""
+def _overlaps(one: Sequence[str], other: Sequence[str]) -> NDArray[np.float64]:
     return np.array([_overlap(a, b) for a, b in zip(one, other, strict=False)], np.float64)
 
 
 def _overlap(one: str, other: str) -> float:
+    """The share of words (or of characters, in text without spaces) that two lines have in common."""
     first, second = _units(one), _units(other)
     if not first and not second:
         return 1.0
@@ -201,14 +268,9 @@ def _overlap(one: str, other: str) -> float:
 def _units(text: str) -> set[str]:
     words = text.split()
     if len(text) > 15 * max(len(words), 1):
-        return set(_WORD.findall(text))
+        return set(_WORD_CHARACTER.findall(text))
     return set(words)
 
 
-def _again(path: Path | None) -> bool:
-    """Whether it can be read twice."""
-    return path is not None and path.is_file()
-
-
-def _shown(line: str, most: int = 40) -> str:
+def _shortened(line: str, most: int = 40) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"

@@ -1,4 +1,4 @@
-// What is shown of one explanation: its words, or its pieces.
+// One explanation at the level of words or of pieces.
 function levelOf(data, name) {
   const words = name === "words";
   return {
@@ -10,7 +10,7 @@ function levelOf(data, name) {
   };
 }
 
-// The two sentences, the lines between them, and the matrix: all follow the word that is looked at.
+// The two sentences, the links between them, and the matrix; all of them highlight the active word.
 class AttentionView {
   constructor(data) {
     this.data = data;
@@ -131,20 +131,20 @@ class AttentionView {
   }
 
   describe(place) {
-    if (!place) return [this.level.weights ? "Hover, tap or tab to a word to see where the model looked; click to keep it." : "Hover, tap or tab to a word of the translation."];
+    if (!place) return [this.level.weights ? "Hover over, tap or tab to a word to see what the model attended to; click to pin it." : "Hover over, tap or tab to a word of the translation."];
     const word = make("b", {}, this.level[place.side][place.at]);
     const other = place.side === "target" ? "source" : "target";
     const parts = [word];
     if (this.level.weights) {
       const ranked = this.weightsOf(place).map((w, at) => [w, this.level[other][at]]).filter(([w]) => w >= LEAST);
       ranked.sort((one, two) => two[0] - one[0]);
-      parts.push(place.side === "target" ? " looked at " : ranked.length ? " was looked at by " : " was hardly looked at");
+      parts.push(place.side === "target" ? " attended to " : ranked.length ? " was attended to by " : " received almost no attention");
       ranked.slice(0, 6).forEach(([w, text], at) => parts.push(at ? ", " : "", make("b", {}, text), ` ${percent(w)}`));
     }
     if (place.side === "target") {
       parts.push(` · confidence ${percent(this.level.confidence[place.at])}`);
       const others = this.level.steps(place.at)[0].alternatives.slice(0, 4);
-      if (others.length) parts.push(" · instead: ");
+      if (others.length) parts.push(" · alternatives: ");
       others.forEach(({ piece, probability }, at) => parts.push(at ? ", " : "", make("b", {}, piece), ` ${percent(probability)}`));
     }
     return parts;

@@ -1,4 +1,4 @@
-// The beam: a column for each step, lines from each hypothesis to what it became.
+// The beam: a column for each step, and lines from each hypothesis to its continuations.
 class BeamTree {
   constructor(steps) {
     this.steps = steps;
@@ -6,7 +6,7 @@ class BeamTree {
     const box = make("input", { type: "checkbox" });
     box.addEventListener("change", () => this.show(box.checked));
     this.scroll = make("div", { class: "scroll" });
-    this.label = make("label", {}, box, " also what was dropped");
+    this.label = make("label", {}, box, " show dropped candidates");
     this.show(false);
   }
 
@@ -67,11 +67,11 @@ class BeamTree {
       one.edge.classList.toggle("lit", lit.has(one));
     }
     if (!item) {
-      this.detail.replaceChildren("Hover or tab to a candidate to read its beginning. Blue: the best translation; green: ended.");
+      this.detail.replaceChildren("Hover over or tab to a candidate to read its prefix. Blue: the best translation; green: finished.");
       return;
     }
     const said = way.map((one) => one.piece).join("").replaceAll("\u2581", " ").trim();
-    const fate = item.node.ended ? "ended" : item.node.slot === null ? "dropped" : "kept";
+    const fate = item.node.ended ? "finished" : item.node.slot === null ? "dropped" : "kept";
     this.detail.replaceChildren(make("b", { dir: direction(said) }, said), ` · log P ${item.node.log_probability.toFixed(2)} · ${fate}`);
   }
 }

@@ -1,5 +1,5 @@
 "use strict";
-// Text of a sentence reaches the page through textContent and attributes only, never as markup.
+// Text from sentences enters the page only through textContent and attributes, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 const RIGHT_TO_LEFT = /^[^\p{L}]*[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;

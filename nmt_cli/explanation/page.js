@@ -5,7 +5,7 @@ function alternatives(data) {
     make("td", { class: "number" }, meter(step.probability), percent(step.probability)),
     make("td", {}, ...step.alternatives.map((other) => make("span", { class: other.kept ? "other kept" : "other" },
       make("bdi", {}, other.piece), " ", make("small", {}, percent(other.probability)))))));
-  const head = make("tr", {}, ...["step", "said", "probability", "instead (underlined: the beam went on with it)"].map((name) => make("th", { scope: "col" }, name)));
+  const head = make("tr", {}, ...["step", "token", "probability", "alternatives (underlined: kept in the beam)"].map((name) => make("th", { scope: "col" }, name)));
   return make("div", { class: "scroll" }, make("table", { class: "list" }, make("thead", {}, head), make("tbody", {}, ...rows)));
 }
 
@@ -33,14 +33,14 @@ function levelButtons(view) {
 
 function section(data) {
   const view = new AttentionView(data), tree = new BeamTree(data.beam);
-  const facts = `${data.forced ? "a given translation · " : ""}score ${data.score.toFixed(3)} · log P ${data.log_probability.toFixed(2)} · ${data.target_pieces.length} tokens`;
+  const facts = `${data.forced ? "given translation · " : ""}score ${data.score.toFixed(3)} · log P ${data.log_probability.toFixed(2)} · ${data.target_pieces.length} tokens`;
   const title = make("div", { class: "sentences" }, make("h2", { dir: "auto" }, data.source), make("h2", { dir: "auto" }, data.translation), make("p", { class: "facts" }, facts));
   const element = make("section", {}, make("div", { class: "bar" }, title, levelButtons(view)), view.pair, view.detail);
   if (data.word_attention) element.append(folded("Matrix", true, view.scroll));
   element.append(
     folded("Alternatives at each step", false, alternatives(data)),
     folded("Beam", false, tree.label, tree.scroll, tree.detail),
-    folded(`What search found (${data.n_best.length})`, data.forced, nBest(data)));
+    folded(`n-best list (${data.n_best.length})`, data.forced, nBest(data)));
   return element;
 }
 

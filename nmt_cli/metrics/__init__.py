@@ -1,14 +1,13 @@
-"""Scores of translations and of word alignments. A score never travels without its signature.
+"""Scores of translations and word alignments. A score never travels without its signature.
 
-score              BLEU and chrF of a list of translations
-tokenizers         how BLEU splits text into words, by language
-corpus_metric      sacreBLEU's metrics from per-sentence statistics, for large and many systems
-character_ngrams   the statistics of chrF, and chrF of each sentence
-resampling         confidence intervals and paired tests, from the same statistics
-word_alignment     precision, recall and AER
+corpus_metric      sacreBLEU's metrics: in one call, or from the statistics of each sentence
+character_ngrams   the statistics of chrF, and sentence-level chrF
+tokenizers         BLEU's tokenizer for each language
+resampling         confidence intervals and paired significance tests
+word_alignment     precision, recall and alignment error rate
 """
 
-from nmt_cli.metrics.score import Score, bleu, chrf
+from nmt_cli.metrics.corpus_metric import Score, bleu, chrf
 from nmt_cli.metrics.tokenizers import tokenizer_for
 
 __all__ = ["Score", "bleu", "chrf", "tokenizer_for"]

@@ -1,7 +1,7 @@
-"""The statistics of chrF for a block of sentences at once: sorted numbers in place of a dictionary for each sentence.
+"""The statistics of chrF for a block of sentences at once, several times faster than sacreBLEU.
 
-Every character n-gram becomes one integer, its sentence in the highest bits, so that one sort counts the n-grams of
-all sentences. The counts are those of sacreBLEU, to the last one, several times faster.
+Every character n-gram becomes one integer with the index of its sentence in the highest bits, so that one sort counts
+the n-grams of all sentences. The counts are exactly those of sacreBLEU.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ Statistics = NDArray[np.float64]
 
 
 class Grams(NamedTuple):
-    """The different n-grams of one order in all sentences, sorted, and how often each is there."""
+    """The distinct n-grams of one order in all sentences, sorted, with their counts."""
 
     keys: Numbers
     counts: Numbers
-    per_sentence: Numbers  # how many n-grams each sentence has
+    per_sentence: Numbers  # number of n-grams in each sentence
 
 
 def chrf_statistics(hypotheses: Sequence[str], references: Sequence[Sequence[str | None]]) -> Statistics:
-    """For each sentence and order [n-grams of the hypothesis, of the reference, of both]; of the best reference."""
+    """[n-grams in the hypothesis, in the reference, in both] for each order and sentence, with the best reference."""
     ours, *theirs = _count([hypotheses, *([text or "" for text in texts] for texts in references)])
     best = np.zeros((len(hypotheses), 3 * ORDER))
     best_scores = np.full(len(hypotheses), -1.0)
@@ -37,20 +37,20 @@ def chrf_statistics(hypotheses: Sequence[str], references: Sequence[Sequence[str
         rows = _matches(ours, grams)
         scores = f_scores(rows)
         scores[[text is None for text in texts]] = -2.0
-        better = scores > best_scores  # of equals the first, as sacreBLEU chooses
+        better = scores > best_scores  # the first of equally good ones, like sacreBLEU
         best[better] = rows[better]
         best_scores = np.where(better, scores, best_scores)
     return best
 
 
 def f_scores(statistics: Statistics) -> NDArray[np.float64]:
-    """chrF2 of each row: n-grams of the hypothesis, of the reference and of both, for every order.
+    """chrF2 of each row of statistics.
 
-    P and R are means over the orders that both sides have;  F = (1 + β²) P R / (β² P + R)   (Popović 2015)
+    F = (1 + β²) P R / (β² P + R), where P and R are means over the orders that both sides have   (Popović 2015)
     """
     P, R = np.zeros(len(statistics)), np.zeros(len(statistics))
     orders = np.zeros(len(statistics))
-    for start in range(0, statistics.shape[1], 3):  # one after the other, to round as sacreBLEU does
+    for start in range(0, statistics.shape[1], 3):  # one at a time, to round like sacreBLEU
         hypothesis, reference, both = statistics[:, start : start + 3].T
         used = (hypothesis > 0) & (reference > 0)
         P += np.divide(both, hypothesis, out=np.zeros(len(both)), where=used)
@@ -64,7 +64,7 @@ def f_scores(statistics: Statistics) -> NDArray[np.float64]:
 
 
 def _count(sides: Sequence[Sequence[str]]) -> list[list[Grams]]:
-    """The n-grams of each side for all orders, in the same numbers."""
+    """The n-grams of each side for all orders, with the same numbering."""
     squeezed = [["".join(text.split()) for text in texts] for texts in sides]
     points = [
         np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32) for texts in squeezed
@@ -73,10 +73,9 @@ def _count(sides: Sequence[Sequence[str]]) -> list[list[Grams]]:
     bits = len(alphabet).bit_length()
     characters = [np.searchsorted(alphabet, side) for side in points]
     lengths = [np.array([len(text) for text in texts], np.int64) for texts in squeezed]
-    keys = [np.repeat(np.arange(len(side)), side) for side in lengths]  # of 0-grams: the sentence alone
-    left = [
-        ends - np.arange(len(ends)) for ends in map(_ends, lengths)
-    ]  # characters to the end of the sentence
+    keys = [np.repeat(np.arange(len(side)), side) for side in lengths]  # of 0-grams: only the sentence
+    # The number of characters from each one to the end of its sentence.
+    left = [ends - np.arange(len(ends)) for ends in map(_ends, lengths)]
     used = len(sides[0]).bit_length()
     found: list[list[Grams]] = [[] for _ in sides]
     for n in range(1, ORDER + 1):
@@ -93,19 +92,19 @@ def _count(sides: Sequence[Sequence[str]]) -> list[list[Grams]]:
 
 
 def _ends(lengths: Numbers) -> Numbers:
-    """For each character where its sentence ends."""
+    """For each character, where its sentence ends."""
     return np.repeat(np.cumsum(lengths), lengths)
 
 
 def _renumbered(keys: Sequence[Numbers]) -> tuple[list[Numbers], int]:
-    """Keys that became too large as small ones in the same order, and their bits."""
+    """Keys that have become too large, renumbered in the same order, and the bits they now need."""
     unique, inverse = np.unique(np.concatenate(keys), return_inverse=True)
     parts = np.split(inverse, np.cumsum([len(side) for side in keys])[:-1])
     return list(parts), len(unique).bit_length()
 
 
 def _matches(hypotheses: Sequence[Grams], references: Sequence[Grams]) -> Statistics:
-    """[hypothesis, reference, both] of each sentence for every order."""
+    """[hypothesis, reference, both] for every order and sentence."""
     sentences = len(hypotheses[0].per_sentence)
     rows = np.zeros((sentences, 3 * ORDER))
     for n, (ours, theirs) in enumerate(zip(hypotheses, references, strict=True), start=1):
@@ -119,7 +118,7 @@ def _matches(hypotheses: Sequence[Grams], references: Sequence[Grams]) -> Statis
 
 
 def _sentences(grams: Grams, chosen: Numbers) -> Numbers:
-    """The sentence of each chosen n-gram: keys are sorted by sentence, so that counting up to each finds it."""
+    """The sentence of each chosen n-gram, found by counting, because keys are sorted by sentence."""
     ends = np.cumsum(grams.per_sentence)
     before = np.cumsum(grams.counts) - grams.counts
     return np.searchsorted(ends, before[chosen], side="right")

@@ -1,9 +1,9 @@
-"""sacreBLEU's metrics from the sufficient statistics of each sentence.
+"""sacreBLEU's metrics: BLEU and chrF of a list in one call, and any metric from sentence statistics.
 
-sacreBLEU keeps the n-grams of all references for as long as it scores. Here a block of references is prepared, all
-systems are counted against it, and only the counts stay: many systems share the work, and memory does not
-grow with the text. Counting and arithmetic are sacreBLEU's own, so the figures are too; only the character n-grams
-of chrF are counted in a faster way (`character_ngrams`), with the same counts.
+sacreBLEU keeps the n-grams of all references in memory while it scores. `CorpusMetric` prepares one block of
+references, extracts the statistics of all systems on it, and keeps only those: systems share the work, and memory
+does not grow with the text. Extraction and arithmetic are sacreBLEU's own, so the scores are identical; only the
+character n-grams of chrF are counted faster (`character_ngrams`), with the same counts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,37 @@ Statistics = NDArray[np.float64]  # (sentences, counts)
 Totals = NDArray[np.float64]  # (counts,)
 
 
+class Score(NamedTuple):
+    """A corpus score between 0 and 100, with the signature that says how to reproduce it."""
+
+    name: str
+    value: float
+    signature: str
+
+
+def bleu(
+    hypotheses: Sequence[str], references: Sequence[str], *, tokenize: str = "13a", lowercase: bool = False
+) -> Score:
+    """BLEU of detokenized text (Papineni et al. 2002; Post 2018)."""
+    from sacrebleu.metrics import BLEU  # type: ignore[attr-defined]
+
+    metric = BLEU(tokenize=tokenize, lowercase=lowercase)
+    result = metric.corpus_score(list(hypotheses), [list(references)])
+    return Score("BLEU", float(result.score), str(metric.get_signature()))
+
+
+def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+    """chrF2: the F-score of character n-grams, with recall weighted twice as much as precision (Popović 2015)."""
+    from sacrebleu.metrics import CHRF  # type: ignore[attr-defined]
+
+    metric = CHRF()
+    result = metric.corpus_score(list(hypotheses), [list(references)])
+    return Score("chrF2", float(result.score), str(metric.get_signature()))
+
+
 @dataclass(frozen=True)
 class BleuDetails:
-    """What BLEU is made of."""
+    """The components of BLEU."""
 
     precisions: tuple[float, ...]  # of 1-grams to 4-grams, in percent
     matches: tuple[int, ...]
@@ -37,34 +65,34 @@ class BleuDetails:
 
     @property
     def length_ratio(self) -> float:
-        """Tokens of the hypotheses for each token of the (closest) references."""
+        """The length of the hypotheses relative to the (closest) references, in tokens."""
         return self.hypothesis_length / self.reference_length if self.reference_length else 0.0
 
 
 def check_metrics(names: Sequence[str]) -> None:
-    """Refuse a metric that there is not."""
+    """Reject an unknown metric."""
     for name in names:
         if name not in METRICS:
             near = difflib.get_close_matches(name, METRICS, n=1, cutoff=0.0)[0]
             raise UsageError(
-                f"there is no metric {name!r} (nearest: {near})", hint=f"there are {', '.join(METRICS)}"
+                f"unknown metric {name!r} (did you mean {near}?)", hint=f"choose from {', '.join(METRICS)}"
             )
 
 
 class CorpusMetric:
-    """One metric of sacreBLEU: references in, then statistics of hypotheses, then scores of their sums."""
+    """One sacreBLEU metric: prepare references, extract the statistics of hypotheses, score their sums."""
 
     def __init__(self, key: str, *, tokenize: str = "13a", lowercase: bool = False) -> None:
-        """`key` is one of `METRICS`; the tokenizer is that of BLEU."""
+        """`key` is one of `METRICS`; `tokenize` applies to BLEU only."""
         self.key = key
         self.higher_is_better = key != "ter"
         self._metric = _make(key, tokenize, lowercase)
         self.name = {"bleu": "BLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}[key]
         self._reference_counts: set[int] = set()
-        self._references: list[list[str | None]] = []  # of chrF
+        self._references: list[list[str | None]] = []  # prepared for chrF
 
     def prepare(self, references: Sequence[Sequence[str | None]]) -> None:
-        """Take a block of references, one list for each file; None where a file has none."""
+        """Set the references of a block, one list for each file; None where a file has no reference."""
         if self.key == "chrf":
             self._references = [[self._prepared(text) for text in texts] for texts in references]
         else:
@@ -72,13 +100,13 @@ class CorpusMetric:
         self.note_references(references)
 
     def note_references(self, references: Sequence[Sequence[str | None]]) -> None:
-        """Remember how many references lines have, for the signature; `prepare` does so too."""
+        """Record how many references each sentence has, for the signature; `prepare` does so too."""
         self._reference_counts.update(
             sum(text is not None for text in texts) for texts in zip(*references, strict=True)
         )
 
     def statistics(self, hypotheses: Sequence[str]) -> Statistics:
-        """The counts of hypotheses of the block that was prepared last."""
+        """The statistics of hypotheses for the block that was prepared last."""
         if self.key == "chrf":
             return chrf_statistics(
                 [self._metric._preprocess_segment(text) for text in hypotheses], self._references
@@ -86,16 +114,16 @@ class CorpusMetric:
         return np.array(self._metric._extract_corpus_statistics(hypotheses, None), np.float64)
 
     def score(self, totals: Totals) -> float:
-        """The score of summed statistics, in the precision that they have."""
+        """The score of summed statistics."""
         return float(self._metric._compute_score_from_stats(_counts(totals)).score)
 
     def scores(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Scores of many sums, one in each row."""
+        """The scores of many sums, one per row, computed in their precision."""
         compute = self._metric._compute_score_from_stats
         return np.array([compute(row).score for row in totals], np.float64)
 
     def details(self, totals: Totals) -> BleuDetails | None:
-        """What a BLEU score is made of; None for other metrics."""
+        """The components of a BLEU score; None for other metrics."""
         if self.key != "bleu":
             return None
         result = self._metric._compute_score_from_stats(_counts(totals))
@@ -109,12 +137,12 @@ class CorpusMetric:
         )
 
     def tokens(self, text: str) -> list[str]:
-        """The words of a text, as this metric sees them."""
+        """The tokens of a text, as this metric splits it."""
         words: list[str] = self._metric._preprocess_segment(text).split()
         return words
 
     def signature(self, *, bootstrap: int = 0, randomization: int = 0, seed: int | None = None) -> str:
-        """All that is needed to compute the score again, after all references were prepared."""
+        """Everything needed to reproduce the score; final after all references have been prepared."""
         counts = self._reference_counts
         self._metric.num_refs = next(iter(counts)) if len(counts) == 1 else -1
         signature = self._metric.get_signature()
@@ -134,12 +162,14 @@ def _make(key: str, tokenize: str, lowercase: bool) -> Any:
     from sacrebleu.metrics import BLEU, CHRF, TER  # type: ignore[attr-defined]
 
     if key == "bleu":
-        return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)  # nmt warns by itself
+        return BLEU(
+            tokenize=tokenize, lowercase=lowercase, force=True
+        )  # nmt has its own warning for tokenized text
     if key == "ter":
-        return TER()  # which ignores case
+        return TER()  # always ignores case
     return CHRF(word_order=2 if key == "chrf++" else 0, lowercase=lowercase)
 
 
 def _counts(totals: Totals) -> list[int | float]:
-    """Whole numbers as such: sacreBLEU prints some of them."""
+    """Counts as integers where they are whole, because sacreBLEU formats some of them."""
     return [int(value) if value.is_integer() else value for value in map(float, totals)]

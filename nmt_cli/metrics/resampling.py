@@ -1,7 +1,7 @@
-"""How much of a score, or of a difference of scores, is chance: bootstrap and approximate randomization.
+"""Confidence intervals and paired significance tests: bootstrap and approximate randomization.
 
-The same draws and the same figures as sacreBLEU with the same seed, without its array of samples × sentences ×
-counts: a resample is the sum of the counts of its sentences, so a block of resamples is one matrix product.
+Draws and results are those of sacreBLEU with the same seed, without its array of samples × sentences × statistics:
+the statistics of a resample are the sum over its sentences, so a block of resamples is one matrix product.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from nmt_cli.metrics.corpus_metric import CorpusMetric, Statistics
 
-_BLOCK_CELLS = 1 << 22  # of one block of resamples × sentences
-_ROUND = 32  # NumPy draws booleans 32 at a time and forgets the rest: blocks of 32 rows draw as one call does
+_BLOCK_CELLS = 1 << 22  # resamples × sentences in one block
+_ROUND = (
+    32  # NumPy draws booleans 32 at a time and discards the rest; blocks of 32 rows draw the same as one call
+)
 
 Scores = NDArray[np.float64]
 
@@ -35,7 +37,7 @@ class Interval:
 
 
 def interval(scores: Scores) -> Interval:
-    """The 95 % interval of resampled scores: a fortieth is cut off at each end."""
+    """The 95 % interval of resampled scores: 2.5 % are cut off at each end."""
     ordered = np.sort(scores)
     cut = len(ordered) // 40
     return Interval(float(ordered.mean()), float(ordered[cut]), float(ordered[len(ordered) - cut - 1]))
@@ -50,12 +52,12 @@ def bootstrap(
     for chosen in _resamples(sentences, samples, seed):
         for name, statistics in systems.items():
             totals[name].append(chosen @ statistics)
-    # float32 is what sacreBLEU computes these scores in; counts below 2²⁴ are exact in it.
+    # sacreBLEU computes these scores in float32, which is exact for counts below 2²⁴.
     return {name: metric.scores(np.concatenate(rows).astype(np.float32)) for name, rows in totals.items()}
 
 
 def bootstrap_p_value(baseline: Scores, system: Scores, difference: float) -> float:
-    """How often a difference as large as the real one arises by chance, from paired bootstrap scores."""
+    """The probability of a difference this large under the null hypothesis, from paired bootstrap scores."""
     differences = np.abs(system - baseline)
     return _p_value(differences - differences.mean(), difference)
 
@@ -63,7 +65,7 @@ def bootstrap_p_value(baseline: Scores, system: Scores, difference: float) -> fl
 def randomization_p_value(
     metric: CorpusMetric, baseline: Statistics, system: Statistics, *, trials: int, seed: int
 ) -> float:
-    """How often swapping the outputs of two systems at random gives a difference as large (Riezler, Maxwell 2005)."""
+    """The probability of a difference this large if outputs are swapped at random (Riezler and Maxwell 2005)."""
     everything = baseline.sum(axis=0) + system.sum(axis=0)
     difference = abs(metric.score(baseline.sum(axis=0)) - metric.score(system.sum(axis=0)))
     found = []
@@ -73,12 +75,12 @@ def randomization_p_value(
     return _p_value(np.concatenate(found), difference)
 
 
-def _p_value(chance: Scores, difference: float) -> float:
-    return float((np.sum(chance > difference) + 1) / (len(chance) + 1))
+def _p_value(null: Scores, difference: float) -> float:
+    return float((np.sum(null > difference) + 1) / (len(null) + 1))
 
 
 def _resamples(sentences: int, samples: int, seed: int) -> Iterator[NDArray[np.float64]]:
-    """How often each sentence is in each resample, (block, sentences)."""
+    """How often each sentence occurs in each resample, (block, sentences)."""
     generator = np.random.default_rng(seed)
     block = max(1, _BLOCK_CELLS // max(sentences, 1))
     for start in range(0, samples, block):
@@ -88,7 +90,7 @@ def _resamples(sentences: int, samples: int, seed: int) -> Iterator[NDArray[np.f
 
 
 def _choices(sentences: int, trials: int, seed: int) -> Iterator[NDArray[np.float64]]:
-    """1 where a sentence is that of the baseline, 0 where it is that of the system, (block, sentences)."""
+    """1 for a sentence from the baseline, 0 for one from the system, (block, sentences)."""
     generator = np.random.default_rng(seed)
     block = max(1, _BLOCK_CELLS // max(sentences, 1) // _ROUND) * _ROUND
     for start in range(0, trials, block):

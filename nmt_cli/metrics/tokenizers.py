@@ -1,4 +1,4 @@
-"""How BLEU splits text into words: the tokenizers of sacreBLEU, chosen by language."""
+"""BLEU's tokenizers, chosen by language."""
 
 import difflib
 from importlib.util import find_spec
@@ -8,7 +8,7 @@ from nmt_cli.errors import UsageError
 
 DEFAULT = "13a"
 
-# Languages that are written without spaces: words are found by sacreBLEU, or each character counts as one.
+# Languages that the default does not suit: sacreBLEU segments words, or each character counts as a word.
 _BY_LANGUAGE = {
     "zh": ("zh",),
     "zho": ("zh",),
@@ -31,25 +31,25 @@ _DOWNLOADED = {
 }
 _PLAIN = ("13a", "intl", "zh", "char", "none")
 TOKENIZERS = (*_PLAIN, *_NEEDS, *_DOWNLOADED)
-WITHOUT_SPACES = ("zh", "ja-mecab", "char")  # of languages whose words no space tells apart
+WITHOUT_SPACES = ("zh", "ja-mecab", "char")  # for languages without spaces between words
 
 
 def tokenizer_for(language: str) -> str:
-    """How BLEU splits text of this language into words: the first way that is installed."""
+    """The tokenizer for a language: the first suitable one that is installed."""
     return next(name for name in _options(language) if _installed(name))
 
 
 def best_tokenizer_for(language: str) -> str:
-    """How BLEU of this language is usually reported, installed or not."""
+    """The tokenizer that BLEU for this language is usually reported with, installed or not."""
     return _options(language)[0]
 
 
 def check_tokenizer(name: str) -> None:
-    """Refuse a tokenizer that is unknown, not installed, or would be downloaded."""
+    """Reject a tokenizer that is unknown, not installed, or would be downloaded."""
     if name not in TOKENIZERS:
         near = difflib.get_close_matches(name, TOKENIZERS, n=1, cutoff=0.0)[0]
         raise UsageError(
-            f"there is no tokenizer {name} (nearest: {near})", hint=f"there are {', '.join(TOKENIZERS)}"
+            f"unknown tokenizer {name!r} (did you mean {near}?)", hint=f"choose from {', '.join(TOKENIZERS)}"
         )
     if not _installed(name):
         modules, extra = _NEEDS[name]
@@ -57,12 +57,12 @@ def check_tokenizer(name: str) -> None:
         raise UsageError(
             f"the tokenizer {name} needs {' and '.join(modules)}, which {'is' if len(modules) == 1 else 'are'} "
             "not installed",
-            hint=f"pip install 'sacrebleu[{extra}]', or choose --tokenize {instead} (and say so in a paper)",
+            hint=f"pip install 'sacrebleu[{extra}]', or choose --tokenize {instead} (and report it with the score)",
         )
     if name in _DOWNLOADED and not (_model_folder() / _DOWNLOADED[name]).exists():
         raise UsageError(
-            f"the tokenizer {name} needs a model that is not there: {_model_folder() / _DOWNLOADED[name]}",
-            hint=f"nmt downloads nothing by itself; `echo a | sacrebleu --tokenize {name} FILE` does, once",
+            f"the tokenizer {name} needs a model that is missing: {_model_folder() / _DOWNLOADED[name]}",
+            hint=f"download it once with `echo a | sacrebleu --tokenize {name} FILE`; nmt does not download it",
         )
 
 

@@ -1,4 +1,4 @@
-"""How well word alignments agree with those of people."""
+"""Precision, recall and error rate of word alignments against gold alignments."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ Link = tuple[int, int]  # positions of a source and a target word, counted from 
 
 @dataclass(frozen=True)
 class GoldLinks:
-    """The links of one sentence pair that people made; every sure link is possible too."""
+    """The gold links of one sentence pair; every sure link is also possible."""
 
     sure: frozenset[Link]
     possible: frozenset[Link]
@@ -16,9 +16,9 @@ class GoldLinks:
 
 @dataclass(frozen=True)
 class AlignmentScore:
-    """Counts over all sentence pairs, and what is made of them.
+    """Counts over all sentence pairs, and the scores that follow from them (Och and Ney 2003).
 
-    precision = |A ∩ P| / |A|,  recall = |A ∩ S| / |S|,  AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)   (Och, Ney 2003)
+    precision = |A ∩ P| / |A|,  recall = |A ∩ S| / |S|,  AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
     """
 
     links: int  # |A|
@@ -28,12 +28,12 @@ class AlignmentScore:
 
     @property
     def precision(self) -> float:
-        """Of the links found, how many are possible ones."""
+        """The share of links that are possible."""
         return self.links_in_possible / self.links if self.links else 0.0
 
     @property
     def recall(self) -> float:
-        """Of the sure links, how many were found."""
+        """The share of sure links that were found."""
         return self.links_in_sure / self.sure if self.sure else 0.0
 
     @property
@@ -44,7 +44,7 @@ class AlignmentScore:
 
 
 def score_alignments(pairs: Iterable[tuple[frozenset[Link], GoldLinks]]) -> AlignmentScore:
-    """The score of the links of each sentence pair against the gold ones."""
+    """The score of links against gold links, over all sentence pairs."""
     links = sure = in_sure = in_possible = 0
     for found, gold in pairs:
         links += len(found)

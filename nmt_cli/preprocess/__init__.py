@@ -2,6 +2,6 @@
 
 from nmt_cli.preprocess.card import DataCard
 from nmt_cli.preprocess.pipeline import preprocess
-from nmt_cli.preprocess.request import Progress, Report, Reporter, Request
+from nmt_cli.preprocess.request import Report, Reporter, Request
 
-__all__ = ["DataCard", "Progress", "Report", "Reporter", "Request", "preprocess"]
+__all__ = ["DataCard", "Report", "Reporter", "Request", "preprocess"]

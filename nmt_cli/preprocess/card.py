@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nmt_cli import __version__
-from nmt_cli.corpus import CorpusWarning
 from nmt_cli.data.directory import CorpusRows
+from nmt_cli.errors import DataWarning
+from nmt_cli.files.markdown import cell
+from nmt_cli.files.markdown import table as markdown_table
 from nmt_cli.preprocess.drop_log import Tally
 from nmt_cli.preprocess.encoding import SideStatistics, SplitStatistics, histogram_labels
 from nmt_cli.preprocess.memory import estimate_training_memory
@@ -36,7 +38,7 @@ class DataCard:
     origins: dict[str, str]  # valid, test → where they came from
     splits: dict[str, SplitStatistics]
     tally: Tally
-    warnings: Sequence[CorpusWarning]
+    warnings: Sequence[DataWarning]
     vocabularies: Vocabularies
 
     def tables(self) -> Iterator[CardTable]:
@@ -137,10 +139,10 @@ class DataCard:
         for name, origin in self.origins.items():
             parts.append(f"- {name}: {origin}")
         for warning in self.warnings:
-            parts.append(f"- **warning** ({warning.name}): {_cell(warning.message)}. {_cell(warning.hint)}")
+            parts.append(f"- **warning** ({warning.name}): {cell(warning.message)}. {cell(warning.hint)}")
         for table in self.tables():
-            parts += ["", f"## {table.title}", "", *_markdown_table(table)]
-        parts += ["", "## Sentence lengths in train (tokens)", "", *_markdown_table(self._histogram())]
+            parts += ["", f"## {table.title}", "", *_markdown(table)]
+        parts += ["", "## Sentence lengths in train (tokens)", "", *_markdown(self._histogram())]
         if self.tally.examples:
             parts += ["", "## Examples of dropped pairs"]
         shown = ""
@@ -185,13 +187,8 @@ def _figures(side: SideStatistics) -> tuple[str, ...]:
     )
 
 
-def _markdown_table(table: CardTable) -> list[str]:
-    lines = ["| " + " | ".join(table.headings) + " |", "| --- |" + " ---: |" * (len(table.headings) - 1)]
-    return lines + ["| " + " | ".join(map(_cell, row)) + " |" for row in table.rows]
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+def _markdown(table: CardTable) -> list[str]:
+    return markdown_table(table.headings, [list(map(cell, row)) for row in table.rows])
 
 
 def _shorten(text: str) -> str:

@@ -15,19 +15,20 @@ from pathlib import Path
 import numpy as np
 
 from nmt_cli.config.vocabulary import DEFAULT_SIZE
-from nmt_cli.corpus import CorpusWarning, Inspector, Spec, compare_sets, parse_spec
+from nmt_cli.corpus import Inspector, Spec, compare_sets, parse_spec
 from nmt_cli.corpus.cleaning import Cleaner, Normalization, read_replacements, write_replacements
 from nmt_cli.corpus.duplicates import Fingerprints
 from nmt_cli.corpus.parallel import ordered_map
 from nmt_cli.data.directory import CorpusRows, DataDirectory, SplitWriter
 from nmt_cli.data.text_files import check_language
-from nmt_cli.errors import CorpusError, UsageError
+from nmt_cli.errors import CorpusError, DataWarning, UsageError
 from nmt_cli.files.atomic import new_directory, new_file
+from nmt_cli.files.progress import Progress
 from nmt_cli.preprocess.card import DataCard, write_card
 from nmt_cli.preprocess.drop_log import Tally
 from nmt_cli.preprocess.encoding import Encoder, SplitStatistics
 from nmt_cli.preprocess.heldout import HeldOutSet, read_heldout
-from nmt_cli.preprocess.request import Progress, Reporter, Request, for_one_side, with_vocabulary
+from nmt_cli.preprocess.request import Reporter, Request, for_one_side, with_vocabulary
 from nmt_cli.preprocess.training_text import TrainingText
 from nmt_cli.vocabulary import Vocabularies
 
@@ -87,8 +88,8 @@ def _tally(request: Request) -> Iterator[Tally]:
         yield Tally(names, log)
 
 
-def _too_few(name: str) -> CorpusWarning:
-    return CorpusWarning(
+def _too_few(name: str) -> DataWarning:
+    return DataWarning(
         f"no-{name}",
         f"there are too few training pairs to hold out a {name} set",
         hint=f"give one with --{name} SPEC",
@@ -161,7 +162,7 @@ class _Run:
         )
         return text
 
-    def _warn(self) -> list[CorpusWarning]:
+    def _warn(self) -> list[DataWarning]:
         warnings = [
             warning for group in self.inspectors.values() for each in group for warning in each.warnings()
         ]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nmt_cli.config import Resolved, VocabularyConfig
-from nmt_cli.corpus import CorpusWarning
-from nmt_cli.errors import UsageError
+from nmt_cli.errors import DataWarning, UsageError
+from nmt_cli.files.progress import Progress
 from nmt_cli.vocabulary import Vocabularies
 
 
@@ -32,16 +32,7 @@ class Request:
         return not self.source_lang
 
 
-@dataclass(frozen=True)
-class Progress:
-    """So many of so many pairs are through a stage; `total` is unknown while a stream is read."""
-
-    stage: str
-    done: int
-    total: int | None = None
-
-
-Report = Progress | CorpusWarning
+Report = Progress | DataWarning
 Reporter = Callable[[Report], None]
 
 

@@ -6,7 +6,6 @@ import hashlib
 import http.client
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from nmt_cli.corpus import parse_spec, read_pairs
 from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import CorpusError
 from nmt_cli.files.atomic import new_file
+from nmt_cli.files.progress import Progress
 from nmt_cli.recipe.definition import Recipe
 from nmt_cli.recipe.sources import SETS, Corpora, file_name, is_hub, is_web, wanted
 
@@ -24,16 +24,7 @@ _CHUNK_BYTES = 1 << 16
 Pair = tuple[str, str]
 
 
-@dataclass(frozen=True)
-class FetchProgress:
-    """Bytes or pairs fetched so far."""
-
-    stage: str
-    done: int
-    total: int | None = None
-
-
-Report = Callable[[FetchProgress], None]
+Report = Callable[[Progress], None]
 
 
 def fetched(corpora: Corpora, recipe: Recipe, text: Path, *, smoke: bool) -> Corpora:
@@ -77,7 +68,7 @@ def fetch(
             for name in SETS:
                 for spec in downloaded.of(name):
                     if is_hub(spec):
-                        report(FetchProgress(f"fetching {name}", 0))
+                        report(Progress(f"fetching {name}", 0))
                         next(_pairs([spec], recipe))  # returns once the whole dataset is cached
     except CorpusError as error:
         if not corpora.remote:
@@ -105,7 +96,7 @@ def _write_excerpts(corpora: Corpora, recipe: Recipe, text: Path, report: Report
         if pairs:
             for side, file in enumerate(text_names(name, *recipe.languages)):
                 _write(text / file, [pair[side] for pair in pairs])
-            report(FetchProgress(f"excerpt of {name}", len(pairs)))
+            report(Progress(f"excerpt of {name}", len(pairs)))
 
 
 def _stand_in(corpora: Corpora, recipe: Recipe) -> dict[str, list[Pair]]:
@@ -148,7 +139,7 @@ def _download(address: str, path: Path, sha256: str | None, report: Report) -> N
                 file.write(chunk)
                 content.update(chunk)
                 done += len(chunk)
-                report(FetchProgress(f"fetching {path.name} (bytes)", done))
+                report(Progress(f"fetching {path.name} (bytes)", done))
         if sha256 is not None and content.hexdigest() != sha256:
             raise CorpusError(
                 f"{address} has changed: its SHA-256 is {content.hexdigest()}",

@@ -9,6 +9,7 @@ from typing import Any
 from nmt_cli import __version__
 from nmt_cli.config import PRESETS
 from nmt_cli.files.durable import write_text
+from nmt_cli.files.markdown import cell
 from nmt_cli.run.directory import RunDirectory
 from nmt_cli.run.logs import ScoresLog
 
@@ -70,7 +71,7 @@ def _scores(best: Mapping[str, Any] | None) -> list[str]:
         "| score | value | signature |",
         "| --- | ---: | --- |",
         *(
-            f"| {name} | {best[key]:.1f} | `{_cell(best[f'{key}_signature'])}` |"
+            f"| {name} | {best[key]:.1f} | `{cell(best[f'{key}_signature'])}` |"
             for name, key in (("BLEU", "bleu"), ("chrF2", "chrf"))
             if key in best
         ),
@@ -103,8 +104,8 @@ def _test_scores(records: Sequence[Mapping[str, Any]]) -> list[str]:
             key = (record["references"][0]["sha256"], score["signature"], str(record["search"]))
             rows.pop(key, None)
             rows[key] = (
-                f"| {_cell(test_set)} | {score['metric']} | {score['score']:.1f}{interval} | {beam} "
-                f"| `{_cell(score['signature'])}` | {record['date'][:10]} |"
+                f"| {cell(test_set)} | {score['metric']} | {score['score']:.1f}{interval} | {beam} "
+                f"| `{cell(score['signature'])}` | {record['date'][:10]} |"
             )
     return [
         _TEST_SCORES,
@@ -119,7 +120,3 @@ def _test_scores(records: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _short(record: Mapping[str, Any]) -> str:
     return f"{record['references'][0]['sha256'][:12]}…"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")

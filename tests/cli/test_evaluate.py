@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from sacrebleu.metrics import BLEU  # type: ignore[attr-defined]
 
-from nmt_cli.evaluation.result import AlignmentEvaluation, Evaluation
-from nmt_cli.evaluation.schema import schema_text
+from nmt_cli.evaluation.result import AlignmentEvaluation, Evaluation, schema_text
 
 from .conftest import Run
 
@@ -114,7 +113,7 @@ def test_json_of_alignments_is_what_the_published_schema_says(nmt: Run) -> None:
 
 def test_the_published_schema_is_that_of_the_result() -> None:
     assert SCHEMA.read_text(encoding="utf-8") == schema_text(), (
-        "python -m nmt_cli.evaluation.schema > docs/evaluation.schema.json"
+        "python -m nmt_cli.evaluation.result > docs/evaluation.schema.json"
     )
 
 
@@ -132,7 +131,7 @@ def test_the_report_is_written_whole(nmt: Run) -> None:
     assert page.startswith("<!doctype html>")
     assert page.endswith("</html>\n")
     assert "wrote report.html" in outcome.stderr
-    assert "BLEU by length of the source" in page
+    assert "BLEU by source length" in page
 
 
 def test_standard_input_is_a_system(nmt: Run) -> None:
@@ -148,23 +147,23 @@ def test_randomization_has_its_own_signature(nmt: Run) -> None:
 
 
 BAD_INPUT = {
-    "nothing": ([], 2, "there is no system to score", "name files"),
-    "no reference": (["hyp.good.de"], 2, "there is no reference", "--reference FILE"),
+    "nothing": ([], 2, "no systems to score", "hypothesis files"),
+    "no reference": (["hyp.good.de"], 2, "no reference to score against", "--reference FILE"),
     "missing": (["none.de", "-r", "ref.de"], 1, "none.de does not exist", "near names"),
     "missing reference": (["hyp.good.de", "-r", "refs.de"], 1, "refs.de does not exist", "near names"),
-    "empty": (["empty.de", "-r", "ref.de"], 1, "empty.de is empty", "one sentence"),
+    "empty": (["empty.de", "-r", "ref.de"], 1, "empty.de is empty", "one sentence per line"),
     "empty reference": (["hyp.good.de", "-r", "empty.de"], 1, "empty.de is empty", ""),
     "short": (
         ["short.de", "-r", "ref.de"],
         1,
         "short.de has 39 lines, ref.de has 40",
-        "they seem to disagree from line 11 on",
+        "they seem to diverge at line 11",
     ),
     "long": (
         ["long.de", "-r", "ref.de"],
         1,
         "long.de has 42 lines, ref.de has 40",
-        "long.de has blank lines too many from line 41 on",
+        "long.de has extra blank lines from line 41 on",
     ),
     "short source": (
         ["hyp.good.de", "-r", "ref.de", "-s", "short.de"],
@@ -175,12 +174,12 @@ BAD_INPUT = {
     "latin": (["latin.de", "-r", "ref.de"], 1, "latin.de is not UTF-8", "iconv"),
     "binary": (["binary.de", "-r", "ref.de"], 1, "gzip data, not text", ".gz"),
     "directory": ([".", "-r", "ref.de"], 1, "has no manifest.json", "run directory"),
-    "tokenizer": (["hyp.good.de", "-r", "ref.de", "--tokenize", "13"], 2, "(nearest: 13a)", "intl"),
-    "metric": (["hyp.good.de", "-r", "ref.de", "-m", "blue"], 2, "(nearest: bleu)", "chrf++"),
+    "tokenizer": (["hyp.good.de", "-r", "ref.de", "--tokenize", "13"], 2, "did you mean 13a?", "intl"),
+    "metric": (["hyp.good.de", "-r", "ref.de", "-m", "blue"], 2, "did you mean bleu?", "chrf++"),
     "baseline": (["hyp.good.de", "-r", "ref.de", "-b", "x"], 2, "the baseline x is not one", "hyp.good"),
-    "twice": (["hyp.good.de", "./hyp.good.de", "-r", "ref.de"], 2, "is named twice", "once"),
-    "standard input twice": (["-", "-r", "-"], 2, "standard input is named twice", "as files"),
-    "no metric": (["hyp.good.de", "-r", "ref.de", "-m", ""], 2, "there is no metric ''", "chrf++"),
+    "twice": (["hyp.good.de", "./hyp.good.de", "-r", "ref.de"], 2, "is listed twice", "once"),
+    "standard input twice": (["-", "-r", "-"], 2, "standard input (-) is given more than once", "as files"),
+    "no metric": (["hyp.good.de", "-r", "ref.de", "-m", ""], 2, "unknown metric ''", "chrf++"),
     "two outputs": (["hyp.good.de", "-r", "ref.de", "--json", "--plain"], 2, "contradict", "choose"),
     "settings": (
         ["hyp.good.de", "-r", "ref.de", "--set", "search.beam_size=2"],

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from nmt_cli.corpus import Block, CorpusWarning, Inspector, compare_sets, parse_spec, read_pairs
+from nmt_cli.corpus import Block, Inspector, compare_sets, parse_spec, read_pairs
+from nmt_cli.errors import DataWarning
 
 Pairs = list[tuple[str, str]]
 
@@ -64,7 +65,7 @@ def names(inspector: Inspector) -> list[str]:
     return [warning.name for warning in inspector.warnings()]
 
 
-def only(warnings: Sequence[CorpusWarning], name: str) -> CorpusWarning:
+def only(warnings: Sequence[DataWarning], name: str) -> DataWarning:
     [found] = [warning for warning in warnings if warning.name == name]
     assert found.hint
     return found

@@ -1,5 +1,7 @@
 """Precision, recall and AER of word alignments."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,16 +36,16 @@ def test_all_published_error_rates_are_reproduced(corpora: Path) -> None:
         assert found.warnings == []
 
 
-def test_the_wrong_order_is_noticed(corpora: Path) -> None:
+def test_swapped_source_and_target_is_a_warning(corpora: Path) -> None:
     hypothesis = corpora / "align" / "hyp" / "rwth.de-en.fastalign.reverse.talp.gz"
     gold = corpora / "align" / "rwth.de-en.gold.talp.gz"
     (found,) = evaluate_alignments(AlignmentRequest([hypothesis], gold)).systems
     assert found.aer == pytest.approx(0.82, abs=0.001)
-    assert [notice.name for notice in found.warnings] == ["order"]
+    assert [warning.name for warning in found.warnings] == ["order"]
     assert "--reverse" in found.warnings[0].hint
 
 
-def test_links_past_the_end_of_a_sentence_are_named(corpora: Path) -> None:
+def test_links_past_the_end_of_a_sentence_are_a_warning(corpora: Path) -> None:
     folder = corpora / "align"
     gold = folder / "kftt.ja-en.gold.talp.gz"
     request = AlignmentRequest(
@@ -51,17 +53,17 @@ def test_links_past_the_end_of_a_sentence_are_named(corpora: Path) -> None:
     )
     evaluation = evaluate_alignments(request)
     assert evaluation.systems[0].aer == 0.0
-    assert "past-the-end" in [notice.name for notice in evaluation.warnings]
+    assert "past-the-end" in [warning.name for warning in evaluation.warnings]
 
 
-def test_sure_and_possible_links_count_as_och_and_ney_say(write: Write) -> None:
+def test_sure_and_possible_links_count_as_in_och_and_ney(write: Write) -> None:
     hypothesis, gold = write("h.talp", "0-0 1-1 2-2"), write("g.talp", "1-1 2p2 4-4")
     (found,) = evaluate_alignments(AlignmentRequest([hypothesis], gold)).systems
     assert (found.precision, found.recall) == (2 / 3, 1 / 2)  # A ∩ P = 2, A ∩ S = 1, S = 2
     assert found.aer == pytest.approx(1 - 3 / 5)
 
 
-def test_both_bases_give_the_same(write: Write) -> None:
+def test_the_index_base_does_not_change_the_score(write: Write) -> None:
     zero, one = write("zero", "0-1 2-2", ""), write("one", "1-2 3-3", "")
     gold = write("gold", "1-2 2p1", "1-1")
     both = [
@@ -71,7 +73,7 @@ def test_both_bases_give_the_same(write: Write) -> None:
     assert both[0] == both[1]
 
 
-def test_a_file_counted_from_1_is_noticed(write: Write) -> None:
+def test_indices_that_seem_to_start_at_1_are_a_warning(write: Write) -> None:
     hypothesis, gold = write("h", *["1-1 2-2"] * 30), write("g", *["1-1 2-2"] * 30)
     (found,) = evaluate_alignments(AlignmentRequest([hypothesis], gold)).systems
     assert found.warnings[0].name == "index-base"
@@ -81,14 +83,17 @@ def test_a_file_counted_from_1_is_noticed(write: Write) -> None:
 @pytest.mark.parametrize(
     ("lines", "gold", "message"),
     [
-        (["0-0"], ["0-0"], "the index 0, but words are counted from 1"),
+        (["0-0"], ["0-0"], "the index 0, but indices start at 1"),
         (["0-0"], ["1-1", "1-1"], "has 1 lines"),
-        (["0:0"], ["1-1"], "line 1: '0:0' is no link"),
+        (["0:0"], ["1-1"], "line 1: '0:0' is not a link"),
         ([], ["1-1"], "is empty"),
     ],
 )
-def test_what_cannot_be_judged_is_refused(
-    write: Write, lines: list[str], gold: list[str], message: str
-) -> None:
+def test_invalid_files_are_rejected(write: Write, lines: list[str], gold: list[str], message: str) -> None:
     with pytest.raises(CorpusError, match=message):
         evaluate_alignments(AlignmentRequest([write("h", *lines)], write("g", *gold)))
+
+
+def test_alignment_evaluation_does_not_load_the_scoring_of_translations() -> None:
+    code = "import sys, nmt_cli.evaluation.alignments; sys.exit('nmt_cli.evaluation.evaluate' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""`evaluate` as a whole: the figures do not depend on how the work is cut."""
+"""`evaluate` as a whole: scores, warnings, and the report."""
 
 import random
 from collections.abc import Callable
@@ -9,9 +9,10 @@ import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER  # type: ignore[attr-defined]
 
 from nmt_cli.errors import UsageError
-from nmt_cli.evaluation import Request, evaluate
-from nmt_cli.evaluation.evaluate import EvaluationRun
+from nmt_cli.evaluation.evaluate import EvaluationRun, evaluate
 from nmt_cli.evaluation.report import report_page
+from nmt_cli.evaluation.request import Request
+from nmt_cli.evaluation.result import Evaluation, Example
 
 Write = Callable[..., Path]
 WORDS = ["Haus", "Garten", "der", "die", "steht", "neben", "grün", "12", "und", ",", "."]
@@ -20,6 +21,12 @@ WORDS = ["Haus", "Garten", "der", "die", "steht", "neben", "grün", "12", "und",
 def texts(seed: int, count: int = 60) -> list[str]:
     chance = random.Random(seed)
     return [" ".join(chance.choices(WORDS, k=chance.randint(3, 12))) for _ in range(count)]
+
+
+def _examples(evaluation: Evaluation, name: str) -> list[Example]:
+    (examples,) = (system.examples for system in evaluation.systems if system.name == name)
+    assert examples is not None
+    return [*examples.worst, *examples.best]
 
 
 def damaged(lines: list[str], seed: int) -> list[str]:
@@ -56,16 +63,16 @@ def test_scores_and_signatures_equal_those_of_sacrebleu(request_of: Callable[...
         assert found.metric == result.name
 
 
-def test_blocks_do_not_change_the_result(
+def test_the_block_size_does_not_change_the_result(
     request_of: Callable[..., Request], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = evaluate(request_of(examples=True)).model_dump(exclude={"created"})
-    monkeypatch.setattr(EvaluationRun, "hypotheses_a_block", 12)
+    monkeypatch.setattr(EvaluationRun, "hypotheses_per_block", 12)
     cut = evaluate(request_of(examples=True, workers=1)).model_dump(exclude={"created"})
     assert cut == whole
 
 
-def test_a_blank_line_is_no_reference_if_another_file_has_one(write: Write) -> None:
+def test_a_blank_reference_line_is_ignored_if_another_file_has_a_reference(write: Write) -> None:
     hypotheses = ["a house by the sea", "the cat sat down here", "one two three four five"]
     first = ["a house by the lake", "the cat sat down", "one two three four"]
     second = ["", "a cat was sitting here", ""]
@@ -80,13 +87,13 @@ def test_a_blank_line_is_no_reference_if_another_file_has_one(write: Write) -> N
     assert evaluation.warnings == []
 
 
-def test_lines_without_any_reference_are_named_and_scored_as_sacrebleu_does(write: Write) -> None:
+def test_lines_without_any_reference_are_a_warning_and_scored_like_sacrebleu(write: Write) -> None:
     hypotheses, references = ["a b c d e", "f g", "h i j k l"], ["a b c d x", "", "h i j k l"]
     evaluation = evaluate(Request([write("h.en", *hypotheses)], [write("r.en", *references)], samples=0))
     assert evaluation.systems[0].scores[0].score == BLEU().corpus_score(hypotheses, [references]).score
-    (notice,) = evaluation.warnings
-    assert notice.name == "blank-reference"
-    assert "line 2 is blank" in notice.message
+    (warning,) = evaluation.warnings
+    assert warning.name == "blank-reference"
+    assert "line 2 is blank" in warning.message
 
 
 def test_the_tokenizer_follows_the_target_language(write: Write) -> None:
@@ -100,7 +107,7 @@ def test_the_tokenizer_follows_the_target_language(write: Write) -> None:
 
 
 @pytest.mark.parametrize(("language", "extra"), [("ja", "sacrebleu[ja]"), ("ko", "sacrebleu[ko]")])
-def test_a_missing_extra_is_named(
+def test_a_missing_tokenizer_names_the_extra_to_install(
     write: Write, monkeypatch: pytest.MonkeyPatch, language: str, extra: str
 ) -> None:
     monkeypatch.setattr("nmt_cli.metrics.tokenizers.find_spec", lambda name: None)
@@ -110,15 +117,15 @@ def test_a_missing_extra_is_named(
     assert extra in error.value.hint
 
 
-def test_a_tokenizer_that_would_be_downloaded_is_refused(
+def test_a_tokenizer_that_would_be_downloaded_is_rejected(
     write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("sacrebleu.utils.SACREBLEU_DIR", str(tmp_path))
-    with pytest.raises(UsageError, match="needs a model that is not there"):
+    with pytest.raises(UsageError, match="needs a model that is missing"):
         evaluate(Request([write("h.de", "x")], [write("r.de", "x")], tokenize="flores200"))
 
 
-def test_hypotheses_with_traces_of_tools_are_a_warning(write: Write) -> None:
+def test_tokenized_or_subword_split_hypotheses_are_a_warning(write: Write) -> None:
     clean = [f"Satz Nummer {n}, mit einem Komma." for n in range(300)]
     bad = {
         "bpe-split": [line.replace("Nummer", "Num@@ mer") for line in clean],
@@ -128,7 +135,7 @@ def test_hypotheses_with_traces_of_tools_are_a_warning(write: Write) -> None:
     reference = write("r.de", *clean)
     for name, lines in bad.items():
         (system,) = evaluate(Request([write(f"{name}.de", *lines)], [reference], samples=0)).systems
-        assert name in [notice.name for notice in system.warnings]
+        assert name in [warning.name for warning in system.warnings]
     other = [line.replace("einem", "dem") for line in clean]
     (system,) = evaluate(Request([write("clean.de", *other)], [reference], samples=0)).systems
     assert system.warnings == []
@@ -141,21 +148,24 @@ def test_short_empty_and_copied_hypotheses_are_warnings(write: Write) -> None:
     sources, references = write("s.de", *source), write("r.en", *reference)
     systems = [write("short.en", *short), write("copy.en", *source)]
     evaluation = evaluate(Request(systems, [references], source=sources, samples=0))
-    found = {system.name: {notice.name for notice in system.warnings} for system in evaluation.systems}
+    found = {system.name: {warning.name for warning in system.warnings} for system in evaluation.systems}
     assert found["short"] >= {"short", "empty", "dropped-numbers"}
     assert found["copy"] == {"untranslated"}
-    messages = [notice.message for notice in evaluation.all_warnings()]
+    messages = [warning.message for warning in evaluation.all_warnings()]
     assert any("lines 39, 40 are empty" in message for message in messages)
 
 
-def test_the_report_is_one_file_and_escapes_everything(write: Write) -> None:
-    evil = "<script>alert(1)</script> & \"quotes\" <img src=x onerror='y'>"
+def test_the_report_is_self_contained_and_escapes_everything(write: Write) -> None:
+    evil = "<script>alert(1)</script> & \"quotes\" <img src=x onerror='y'> \x1b"
     lines = [*texts(3, 20), evil]
     systems = [write("a<b>.de", *damaged(lines[:-1], 1), evil), write("c.de", *damaged(lines, 2))]
     request = Request(
         systems, [write("r.de", *lines)], source=write("s.en", *lines), samples=20, examples=True
     )
-    page = report_page(evaluate(request), {("a<b>", 21): "<svg><title>x</title></svg>"})
+    evaluation = evaluate(request)
+    page = report_page(evaluation, {("a<b>", 21): "<svg><title>x</title></svg>"})
+    assert evil in [example.hypothesis for example in _examples(evaluation, "a<b>")]
+    assert "\x1b" not in page
     assert "<script" not in page
     assert "<img" not in page
     assert "a<b>" not in page

@@ -101,7 +101,7 @@ def test_the_interval_of_one_system_equals_that_of_sacrebleu(
     assert metric.signature(bootstrap=200, seed=12345) == str(theirs.get_signature())
 
 
-def test_another_seed_gives_other_samples(corpus: tuple[list[str], list[str], list[str]]) -> None:
+def test_another_seed_draws_other_samples(corpus: tuple[list[str], list[str], list[str]]) -> None:
     metric = CorpusMetric("bleu")
     metric.prepare([corpus[0]])
     statistics = {"one": metric.statistics(corpus[1])}
@@ -119,7 +119,7 @@ def test_a_system_does_not_differ_from_itself(corpus: tuple[list[str], list[str]
     assert (scores["one"] == scores["two"]).all()
 
 
-def test_chrf_of_a_sentence_equals_that_of_sacrebleu(corpus: tuple[list[str], list[str], list[str]]) -> None:
+def test_sentence_chrf_equals_that_of_sacrebleu(corpus: tuple[list[str], list[str], list[str]]) -> None:
     reference, first, _ = corpus
     hypotheses = [*first[:40], "", "x"]
     references = [*reference[:40], "something", ""]
@@ -130,7 +130,7 @@ def test_chrf_of_a_sentence_equals_that_of_sacrebleu(corpus: tuple[list[str], li
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
-def test_character_ngrams_are_counted_as_sacrebleu_counts_them() -> None:
+def test_character_ngram_counts_equal_those_of_sacrebleu() -> None:
     """Also with many alphabets, which do not fit into 64 bits, blank lines, and references that are not there."""
     chance = random.Random(5)
 
@@ -148,5 +148,5 @@ def test_character_ngrams_are_counted_as_sacrebleu_counts_them() -> None:
         np.testing.assert_array_equal(chrf_statistics(hypotheses, references), np.array(theirs))
 
 
-def test_texts_without_a_character_have_no_ngrams() -> None:
+def test_empty_texts_have_no_ngrams() -> None:
     assert not chrf_statistics(["", " "], [["", "\t"]]).any()

@@ -1,4 +1,4 @@
-"""A run directory as a system: it translates, is scored, and its score is written where it is."""
+"""A run directory as a system: it translates, is scored, and records its scores."""
 
 import json
 import random
@@ -11,10 +11,10 @@ import torch
 
 from nmt_cli.cli.app import app
 from nmt_cli.config import resolve
-from nmt_cli.evaluation import Request, evaluate
-from nmt_cli.evaluation.evaluate import EvaluationRun
-from nmt_cli.evaluation.recording import record
+from nmt_cli.evaluation.evaluate import EvaluationRun, evaluate
 from nmt_cli.evaluation.report import report_page
+from nmt_cli.evaluation.request import Request
+from nmt_cli.evaluation.systems import record_scores
 from nmt_cli.metrics import bleu
 from nmt_cli.preprocess import Request as PreprocessRequest
 from nmt_cli.preprocess import preprocess
@@ -86,7 +86,7 @@ def test_a_run_is_scored_on_its_own_test_set(run: Path) -> None:
     assert system.run.data_sha256 == RunDirectory.open(run).facts.data_sha256
 
 
-def test_search_settings_and_another_test_set_can_be_named(run: Path, write: Callable[..., Path]) -> None:
+def test_search_settings_and_test_set_can_be_overridden(run: Path, write: Callable[..., Path]) -> None:
     source, reference = write("s.xx", "ba be", "", "di"), write("r.yy", "BA BE", "", "DI")
     evaluation = evaluate(
         request(run, references=[reference], source=source, search={"beam_size": 2, "max_length": 4})
@@ -98,7 +98,7 @@ def test_search_settings_and_another_test_set_can_be_named(run: Path, write: Cal
     assert system.faults.empty.count == 0  # a blank source has a blank reference
 
 
-def test_words_are_counted_in_the_data_that_the_run_was_trained_on(run: Path) -> None:
+def test_word_frequencies_come_from_the_training_data_of_the_run(run: Path) -> None:
     evaluation = evaluate(request(run))
     assert evaluation.training_data is not None
     buckets = evaluation.systems[0].frequency_buckets
@@ -106,7 +106,7 @@ def test_words_are_counted_in_the_data_that_the_run_was_trained_on(run: Path) ->
     assert sum(bucket.words for bucket in buckets) == len((run / "test.yy").read_text().split())
 
 
-def test_without_that_data_the_rest_is_there(run: Path) -> None:
+def test_missing_training_data_only_removes_the_frequency_breakdown(run: Path) -> None:
     facts = json.loads((run / "run.json").read_text())
     other = {**facts, "data": "/nowhere/at/all" + "x" * (len(facts["data"]) - len("/nowhere/at/all"))}
     (run / "run.json").write_text(json.dumps(other, indent=2, ensure_ascii=False) + "\n")
@@ -130,7 +130,7 @@ def test_scores_are_appended_and_shown_in_the_card(run: Path) -> None:
     before = (run / "README.md").read_text("utf-8")
     evaluation = evaluate(request(run))
     for _ in range(2):
-        record(evaluation, evaluation.systems[0])
+        record_scores(evaluation, evaluation.systems[0])
     records = ScoresLog(run).read()
     assert len(records) == 2
     assert records[0]["scores"][0]["signature"] == evaluation.systems[0].scores[0].signature
@@ -144,15 +144,15 @@ def test_scores_are_appended_and_shown_in_the_card(run: Path) -> None:
     assert "## Scores on test sets" in model_card(again, parameters=1, best=None)
 
 
-def test_scores_of_another_model_leave_the_card(run: Path) -> None:
+def test_scores_of_an_earlier_model_are_not_shown_in_the_card(run: Path) -> None:
     evaluation = evaluate(request(run))
-    record(evaluation, evaluation.systems[0])
+    record_scores(evaluation, evaluation.systems[0])
     opened = RunDirectory.open(run)
     opened.publish("model.safetensors", (run / "model.safetensors").read_bytes() + b" ")
     assert "## Scores on test sets" not in model_card(opened, parameters=1, best=None)
 
 
-def test_a_line_that_a_killed_process_left_does_not_hide_the_next(tmp_path: Path) -> None:
+def test_a_truncated_line_in_the_score_log_is_skipped(tmp_path: Path) -> None:
     log = ScoresLog(tmp_path)
     log.append({"n": 1})
     with log.path.open("a") as file:
@@ -161,7 +161,9 @@ def test_a_line_that_a_killed_process_left_does_not_hide_the_next(tmp_path: Path
     assert log.read() == [{"n": 1}, {"n": 3}]
 
 
-def test_the_command_records_and_saves(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_records_scores_and_saves_hypotheses(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     saved = tmp_path / "saved.yy"
     options = ["--samples", "0", "--device", "cpu", "--save-hypotheses", str(saved), "--plain"]
     with pytest.raises(SystemExit) as end:

@@ -47,14 +47,14 @@ def test_text_can_never_become_markup() -> None:
     assert data[0]["source_words"][0]["text"] == EVIL
 
 
-def test_the_script_sets_text_only_as_text() -> None:
+def test_the_scripts_insert_text_only_as_text() -> None:
     script = Reader(explanation_page([explanation(["a", "<eos>"], ["b", "<eos>"])])).scripts[1]
     assert "textContent" in script
     for way in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
         assert way not in script
 
 
-def test_nothing_is_loaded_from_anywhere() -> None:
+def test_the_page_loads_nothing() -> None:
     page = explanation_page([explanation(["a", "<eos>"], ["b", "<eos>"])])
     reader = Reader(page)
     assert [
@@ -68,7 +68,7 @@ def test_nothing_is_loaded_from_anywhere() -> None:
 
 
 @pytest.mark.parametrize("attention", [True, False])
-def test_a_page_of_several_explanations_holds_all_their_numbers(attention: bool) -> None:
+def test_a_page_of_several_explanations_contains_all_their_data(attention: bool) -> None:
     parts = [explanation(["犬", "<eos>"], ["כלב", "<eos>"], attention=attention) for _ in range(3)]
     reader = Reader(explanation_page(parts))
     data = json.loads(reader.scripts[0])
@@ -76,18 +76,19 @@ def test_a_page_of_several_explanations_holds_all_their_numbers(attention: bool)
     assert reader.tags.count("svg") == (3 if attention else 0)  # for readers without scripts
 
 
-def test_data_in_a_script_is_json_without_a_tag() -> None:
+def test_embedded_json_cannot_end_its_script_element() -> None:
     content = {"text": EVIL + "\u2028&<!--", "number": 1.5}
     assert json.loads(script_data(content)) == content
     assert not set("<>&\u2028") & set(script_data(content))
 
 
-def test_what_the_page_is_made_of_is_part_of_the_package() -> None:
+def test_templates_styles_and_scripts_are_package_data() -> None:
     root = Path(__file__).parents[2]
     patterns = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"][
         "nmt_cli"
     ]
     packed = {path for pattern in patterns for path in (root / "nmt_cli").glob(pattern)}
-    needed = {path for path in (root / "nmt_cli/explanation").iterdir() if path.suffix in (".css", ".js")}
-    assert len(needed) == 5
+    assets = (".css", ".html", ".js")
+    needed = {path for path in (root / "nmt_cli").glob("*/*") if path.suffix in assets}
+    assert len(needed) == 8  # four scripts, and a template and a style sheet for each of two pages
     assert needed <= packed

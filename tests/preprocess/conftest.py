@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nmt_cli.config import resolve
-from nmt_cli.corpus import CorpusWarning
+from nmt_cli.errors import DataWarning
 from nmt_cli.preprocess import DataCard, Report, Request, preprocess
 
 Pair = tuple[str, str]
@@ -36,7 +36,7 @@ class Runner:
 
     @property
     def warnings(self) -> list[str]:
-        return [report.name for report in self.reports if isinstance(report, CorpusWarning)]
+        return [report.name for report in self.reports if isinstance(report, DataWarning)]
 
     def __call__(
         self, pairs: Sequence[Pair] | str | None, *settings: str, out: str = "out", **options: Any

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from nmt_cli.config import resolve
-from nmt_cli.corpus import CorpusWarning
 from nmt_cli.data.directory import DataDirectory, Split
-from nmt_cli.errors import UsageError
+from nmt_cli.errors import DataWarning, UsageError
 from nmt_cli.preprocess import DataCard, Report, Request, preprocess
 
 SENTENCE = "sentence {} of many, which goes on and on for quite a while and has no end that one could see"
@@ -77,7 +76,7 @@ def test_sets_are_held_out_and_share_no_text_with_train(tmp_path: Path) -> None:
     assert sorted(train + valid + test) == sorted(lines)
     assert (tmp_path / "out" / "valid.en").read_text().split("\n")[:-1] == valid
     assert {path.name for path in (tmp_path / "out").glob("valid.*")} == {"valid.arrow", "valid.en"}
-    assert [report for report in reports if isinstance(report, CorpusWarning)] == []
+    assert [report for report in reports if isinstance(report, DataWarning)] == []
 
 
 def test_given_sets_keep_every_line_and_are_taken_out_of_train(tmp_path: Path) -> None:
@@ -105,7 +104,7 @@ def test_text_in_another_language_is_warned_about(tmp_path: Path) -> None:
     ]
     reports: list[Report] = []
     run(tmp_path, german, "data.valid_size=0", "data.test_size=0", reports=reports)
-    (warning,) = (report for report in reports if isinstance(report, CorpusWarning))
+    (warning,) = (report for report in reports if isinstance(report, DataWarning))
     assert warning.name == "wrong-language"
 
 

@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from nmt_cli.drawing.curves import draw_curves, ticks
+from nmt_cli.drawing.curves import draw_curves
+from nmt_cli.drawing.svg import ticks
 from nmt_cli.files.durable import read_tensors
 from nmt_cli.metrics import bleu, chrf, tokenizer_for
 from nmt_cli.run import RunDirectory

@@ -19,8 +19,9 @@ from nmt_cli.cli.options.shared import (
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from nmt_cli.evaluation import Evaluation, Request
     from nmt_cli.evaluation.evaluate import EvaluationRun
+    from nmt_cli.evaluation.request import Request
+    from nmt_cli.evaluation.result import Evaluation
 
 TEST_SET, SCORES, COMPARISON, ALIGNMENTS = "Test set", "Scores", "Comparison", "Word alignments"
 METRICS = "bleu,chrf"
@@ -259,7 +260,7 @@ def evaluate(
         return
     from nmt_cli.cli.display.evaluation_output import refuse_unwritable, show, write
     from nmt_cli.config.layers import section_assignments
-    from nmt_cli.evaluation import Request
+    from nmt_cli.evaluation.request import Request
 
     request = Request(
         systems=systems or (),

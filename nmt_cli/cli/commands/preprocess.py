@@ -180,7 +180,7 @@ class _Reporter:
         self._progress = progress
 
     def __call__(self, report: "Report") -> None:
-        from nmt_cli.preprocess import Progress
+        from nmt_cli.files.progress import Progress
 
         if isinstance(report, Progress):
             self._progress.update(report.stage, report.done, report.total)

@@ -8,10 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from nmt_cli.cli.display.console import messages
+from nmt_cli.errors import DataWarning
 
 if TYPE_CHECKING:
-    from nmt_cli.evaluation import AlignmentEvaluation, Evaluation
-    from nmt_cli.evaluation.result import MetricScore, Notice, SystemResult
+    from nmt_cli.evaluation.result import AlignmentEvaluation, Evaluation, MetricScore, SystemResult
 
 _NAME = 24  # columns that a name gets before it is folded
 _METRIC = {True: 22, False: 14}  # columns of a metric, with and without a p-value
@@ -50,10 +50,10 @@ def alignment_table(evaluation: "AlignmentEvaluation", console: Console) -> None
     console.print(Text(gold, style="dim"), soft_wrap=True)
 
 
-def warn(notices: "Sequence[Notice]") -> None:
+def warn(warnings: Sequence[DataWarning]) -> None:
     """Warnings, on standard error."""
-    for notice in notices:
-        say_warning(notice.message, notice.hint)
+    for warning in warnings:
+        say_warning(warning.message, warning.hint)
 
 
 def say_warning(message: str, hint: str) -> None:

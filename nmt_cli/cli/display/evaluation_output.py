@@ -10,8 +10,8 @@ from nmt_cli.cli.display.evaluation import alignment_table, say_warning, score_t
 from nmt_cli.errors import NmtError, OutputError
 
 if TYPE_CHECKING:
-    from nmt_cli.evaluation import AlignmentEvaluation, Evaluation
     from nmt_cli.evaluation.evaluate import EvaluationRun
+    from nmt_cli.evaluation.result import AlignmentEvaluation, Evaluation
 
 
 def refuse_unwritable(*paths: Path | None) -> None:
@@ -26,7 +26,7 @@ def refuse_unwritable(*paths: Path | None) -> None:
 
 def show(evaluation: "Evaluation", output: str, *, named: bool) -> None:
     """Show scores as a table, plain, JSON or Markdown; `named`: metrics were asked for by name."""
-    from nmt_cli.evaluation.markdown import evaluation_markdown
+    from nmt_cli.evaluation.report import evaluation_markdown
 
     if output == "json":
         typer.echo(evaluation.model_dump_json(indent=2))
@@ -44,7 +44,7 @@ def show(evaluation: "Evaluation", output: str, *, named: bool) -> None:
 
 def show_alignments(evaluation: "AlignmentEvaluation", output: str) -> None:
     """Show precision, recall and AER in the same ways."""
-    from nmt_cli.evaluation.markdown import alignment_markdown
+    from nmt_cli.evaluation.alignments import alignment_markdown
 
     if output == "json":
         typer.echo(evaluation.model_dump_json(indent=2))
@@ -86,10 +86,10 @@ def write(
         written.append(str(report))
     for system in evaluation.systems:
         if system.run is not None and records:
-            from nmt_cli.evaluation.recording import record
+            from nmt_cli.evaluation.systems import record_scores
 
             try:
-                record(evaluation, system)
+                record_scores(evaluation, system)
                 written.append(str(Path(system.run.path) / "scores.jsonl"))
             except (NmtError, OSError) as error:  # the score stands, wherever it is written
                 say_warning(f"the score was not recorded: {error}", "--no-record leaves the run alone")

@@ -3,7 +3,6 @@
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 from nmt_cli.corpus.checks.alignment import AlignmentCheck, Stretch
@@ -18,6 +17,7 @@ from nmt_cli.corpus.rows import (
     UNDECODABLE,
     Block,
 )
+from nmt_cli.errors import DataWarning
 
 _SAMPLE = 128  # lines of a block that are looked at closely
 _FIRST_SAMPLE = 1024  # and of the first block
@@ -28,15 +28,6 @@ _SHOWN_STRETCHES = 3
 _SAME_SHARE = 0.5  # of pairs that two sets share, or that have twice the same text, to be worth a warning
 _MIN_PAIRS = 20
 _SIMILAR_GAP = 0.2
-
-
-@dataclass(frozen=True)
-class CorpusWarning:
-    """Something that is probably not as its owner thinks, and what to do about it."""
-
-    name: str
-    message: str
-    hint: str
 
 
 class _Side:
@@ -93,7 +84,7 @@ class Inspector:
             self.first_pairs.add(_pair_hash(source, target))
         self.pairs += rows
 
-    def warnings(self) -> list[CorpusWarning]:
+    def warnings(self) -> list[DataWarning]:
         """What looks wrong, the gravest first. Ends the observation."""
         found = [*self._alignment_warnings(), *self._language_warnings(), *self._damage_warnings()]
         for side in (self.source, self.target):
@@ -103,7 +94,7 @@ class Inspector:
             found += self._character_warnings(side)
         return found
 
-    def _alignment_warnings(self) -> Iterator[CorpusWarning]:
+    def _alignment_warnings(self) -> Iterator[DataWarning]:
         if self._stretches is None:
             self._stretches = _merged(self._alignment.stretches()[0])
         stretches = sorted(self._stretches, key=lambda stretch: -stretch.evidence)[:_SHOWN_STRETCHES]
@@ -115,30 +106,30 @@ class Inspector:
                 count = abs(stretch.offset)
                 lines = f"{count} line{'s'[: count != 1]}"
                 partner = f"; the partner of a source line seems to be {lines} {direction} its place"
-            yield CorpusWarning(
+            yield DataWarning(
                 "misaligned",
                 f"{self.label}: {where}: lengths of source and target are unrelated there{partner}",
                 hint="compare both sides around the first of these lines; repair or remove the stretch",
             )
         more = len(self._stretches) - len(stretches)
         if more > 0:
-            yield CorpusWarning(
+            yield DataWarning(
                 "misaligned",
                 f"{self.label}: {more} more {'stretches look' if more > 1 else 'stretch looks'} misaligned",
                 hint="check how the two sides were paired",
             )
 
-    def _language_warnings(self) -> Iterator[CorpusWarning]:
+    def _language_warnings(self) -> Iterator[DataWarning]:
         source, target = self.source.profile, self.target.profile
         if self._sampled >= _MIN_PAIRS and self._same > _SAME_SHARE * self._sampled:
-            yield CorpusWarning(
+            yield DataWarning(
                 "identical-sides",
                 f"{self.label}: both sides are the same in {self._same} of {self._sampled} sampled pairs",
                 hint="check that the two sides are two languages",
             )
             return
         if swapped(source, target):
-            yield CorpusWarning(
+            yield DataWarning(
                 "swapped",
                 f"{self.label}: source and target look swapped: "
                 f"the source looks like {target.language}, the target like {source.language}",
@@ -155,13 +146,13 @@ class Inspector:
                 looks = f"looks like {language}{same}"
             else:
                 continue
-            yield CorpusWarning(
+            yield DataWarning(
                 "wrong-language",
                 f"{self.label}: the {side.name} should be {side.profile.language} but {looks}",
                 hint="check the files and the language codes",
             )
 
-    def _damage_warnings(self) -> Iterator[CorpusWarning]:
+    def _damage_warnings(self) -> Iterator[DataWarning]:
         meanings = {
             UNDECODABLE: (
                 "line has bytes or escapes that stand for no character",
@@ -178,18 +169,18 @@ class Inspector:
             if count := self._damage[kind]:
                 first = self._damage_first[kind]
                 where = f"{many}, the first is {first}" if count > 1 else f"{one}, line {first}"
-                yield CorpusWarning(kind, f"{self.label}: {count} {where}", hint=hint)
+                yield DataWarning(kind, f"{self.label}: {count} {where}", hint=hint)
 
-    def _tokenized_warnings(self, side: _Side) -> Iterator[CorpusWarning]:
+    def _tokenized_warnings(self, side: _Side) -> Iterator[DataWarning]:
         for trace, hits, lines in side.tokenized.found():
-            yield CorpusWarning(
+            yield DataWarning(
                 trace.name,
                 f"{self.label}: the {side.name} looks processed already: "
                 f"{hits} of {lines} sampled lines {trace.meaning}",
                 hint="use raw text: nmt learns its own subwords, and scores on processed text do not compare",
             )
 
-    def _removed_warnings(self) -> Iterator[CorpusWarning]:
+    def _removed_warnings(self) -> Iterator[DataWarning]:
         meanings = {
             BYTE_ORDER_MARK: (
                 "byte-order mark was",
@@ -201,13 +192,13 @@ class Inspector:
         }
         for kind, (one, many, meaning) in meanings.items():
             if count := self._removed[kind]:
-                yield CorpusWarning(
+                yield DataWarning(
                     kind.replace(" ", "-"),
                     f"{self.label}: {count} {many if count > 1 else one} {meaning}",
                     hint="nothing is to be done",
                 )
 
-    def _character_warnings(self, side: _Side) -> Iterator[CorpusWarning]:
+    def _character_warnings(self, side: _Side) -> Iterator[DataWarning]:
         for oddity in ODDITIES:
             count = side.odd_lines[oddity.name]
             if oddity.name == "replacement" and self._damage[UNDECODABLE]:
@@ -215,17 +206,17 @@ class Inspector:
             if count:
                 first = side.odd_first[oddity.name]
                 lines = f"{count} lines have" if count > 1 else "1 line has"
-                yield CorpusWarning(
+                yield DataWarning(
                     oddity.name,
                     f"{self.label}: in the {side.name}, {lines} {oddity.meaning}, first line {first}",
                     hint=oddity.hint,
                 )
 
 
-def compare_sets(inspectors: Mapping[str, Sequence[Inspector]]) -> list[CorpusWarning]:
+def compare_sets(inspectors: Mapping[str, Sequence[Inspector]]) -> list[DataWarning]:
     """What looks wrong between the sets, given the inspectors of `train`, `valid` and `test` by name."""
     held_out = {name: group for name, group in inspectors.items() if name != "train" and group}
-    found: list[CorpusWarning] = []
+    found: list[DataWarning] = []
     for (name, group), (other_name, other_group) in combinations(held_out.items(), 2):
         found += _overlap_warnings(name, group, other_name, other_group)
     train = list(inspectors.get("train", ()))
@@ -239,7 +230,7 @@ def compare_sets(inspectors: Mapping[str, Sequence[Inspector]]) -> list[CorpusWa
 
 def _overlap_warnings(
     name: str, group: Sequence[Inspector], other_name: str, other_group: Sequence[Inspector]
-) -> Iterator[CorpusWarning]:
+) -> Iterator[DataWarning]:
     pairs, other_pairs = (
         set[int]().union(*(each.first_pairs for each in side)) for side in (group, other_group)
     )
@@ -251,19 +242,19 @@ def _overlap_warnings(
         message = f"{name} and {other_name} share {shared} pairs of {smaller}"
     else:
         return
-    yield CorpusWarning(
+    yield DataWarning(
         "valid-is-test",
         message,
         hint="choose other pairs for one of them, or leave one out and nmt holds out pairs from train",
     )
 
 
-def _swapped_warnings(name: str, inspector: Inspector, train: Inspector) -> Iterator[CorpusWarning]:
+def _swapped_warnings(name: str, inspector: Inspector, train: Inspector) -> Iterator[DataWarning]:
     source, target = inspector.source.profile, inspector.target.profile
     straight = source.similarity(train.source.profile) + target.similarity(train.target.profile)
     crossed = source.similarity(train.target.profile) + target.similarity(train.source.profile)
     if inspector.pairs >= _MIN_PAIRS and crossed > straight + _SIMILAR_GAP:
-        yield CorpusWarning(
+        yield DataWarning(
             "swapped-set",
             f"{inspector.label} ({name}): source and target look swapped, compared with {train.label}",
             hint="swap the files or columns of one of them",

@@ -1,4 +1,4 @@
-"""The heat-map as a picture: valid, complete, safe."""
+"""Attention maps as SVG: valid, complete, safe."""
 
 import subprocess
 import sys
@@ -6,7 +6,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from nmt_cli.drawing.attention import CELL, color_of, is_right_to_left, shortened, width_in_ems
+from nmt_cli.drawing.attention import CELL, color_of
+from nmt_cli.drawing.svg import is_right_to_left, shortened, width_in_ems
 from nmt_cli.explanation import attention_svg
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -17,7 +18,7 @@ def texts(picture: str) -> list[str]:
     return [element.text or "" for element in ElementTree.fromstring(picture).iter(f"{NAMESPACE}text")]
 
 
-def test_every_word_and_every_weight_is_there() -> None:
+def test_every_word_and_weight_is_drawn_inside_the_picture() -> None:
     picture = attention_svg(WORDS, ["A", "dog"], [[0.9, 0.05, 0.05], [0.0, 1.0, 0.0]], title="A title")
     root = ElementTree.fromstring(picture)
     assert {*WORDS, "A", "dog", "A title", "attention weight"} <= set(texts(picture))
@@ -50,13 +51,13 @@ def test_any_text_gives_valid_xml(word: str) -> None:
     assert not [element for element in root.iter() if "script" in element.tag]
 
 
-def test_nothing_is_loaded() -> None:
+def test_the_picture_loads_nothing() -> None:
     picture = attention_svg(WORDS, ["A"], [[1.0, 0.0, 0.0]])
     assert picture.count("http") == 1  # the namespace
     assert "href" not in picture
 
 
-def test_a_picture_grows_with_its_words_and_a_long_one_is_shortened() -> None:
+def test_the_picture_grows_with_the_number_of_words_and_long_words_are_shortened() -> None:
     def size(count: int, word: str = "Hund") -> tuple[float, float]:
         root = ElementTree.fromstring(attention_svg([word] * count, ["dog"] * count, [[0.1] * count] * count))
         return float(root.get("width", 0)), float(root.get("height", 0))
@@ -67,7 +68,7 @@ def test_a_picture_grows_with_its_words_and_a_long_one_is_shortened() -> None:
     assert "W…" in attention_svg(["W" * 1000], ["dog"], [[1.0]])
 
 
-def test_labels_of_right_to_left_scripts_keep_their_side() -> None:
+def test_right_to_left_labels_stay_on_their_side() -> None:
     picture = attention_svg(["שלום"], ["كلب."], [[1.0]])
     found = {element.text: element for element in ElementTree.fromstring(picture).iter(f"{NAMESPACE}text")}
     assert found["שלום"].get("direction") == found["كلب."].get("direction") == "rtl"
@@ -75,20 +76,20 @@ def test_labels_of_right_to_left_scripts_keep_their_side() -> None:
     assert [is_right_to_left(text) for text in ("«كلب»", "dog כלב", "1.", "")] == [True, False, False, False]
 
 
-def test_colors_go_from_white_to_dark_and_take_any_number() -> None:
+def test_colors_darken_with_the_weight_and_any_number_has_one() -> None:
     assert color_of(0) == color_of(-1) == color_of(float("nan")) == "#ffffff"
     assert color_of(1) == color_of(2) == "#08306b"
     lightness = [int(color_of(w / 20)[1:3], 16) for w in range(21)]
     assert lightness == sorted(lightness, reverse=True)
 
 
-def test_widths() -> None:
+def test_text_widths_and_shortening() -> None:
     assert width_in_ems("日本") == 2
     assert width_in_ems("e\u0301") == width_in_ems("e")
     assert shortened("Hund", 10) == "Hund"
     assert width_in_ems(shortened("Donaudampfschiff", 5)) <= 5
 
 
-def test_the_renderers_need_no_torch() -> None:
+def test_explanations_can_be_rendered_without_torch() -> None:
     code = "import sys, nmt_cli.explanation; sys.exit('torch' in sys.modules or 'rich' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,193 @@
+"""Scores broken down: BLEU by sentence length, and the recall of words by their frequency in the training data."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmt_cli.errors import NmtError
+from nmt_cli.evaluation.result import FrequencyBucket, LengthBucket
+from nmt_cli.evaluation.texts import Text, refuse_empty
+from nmt_cli.metrics.corpus_metric import CorpusMetric
+from nmt_cli.metrics.tokenizers import WITHOUT_SPACES
+
+if TYPE_CHECKING:  # imports torch
+    from nmt_cli.run import RunDirectory
+
+_LONGEST = 2000  # longer sentences count as this long
+_WIDTHS = (2, 5, 10, 20, 50, 100, 200, 500)
+_MOST_BUCKETS = 7
+_FEW = 10  # sentences that are too few for a bucket of their own at the end
+_TAIL = 0.02  # share of sentences, the longest, that go into the last bucket
+_CHARACTERS_PER_WORD = 15  # more than this: the text has no spaces between words
+
+_LEAST = (0, 1, 2, 5, 10, 100, 1000)  # the lowest frequency of each bucket
+_WORD = re.compile(r"\w+(?:['’-]\w+)*")
+_BLOCK = 1 << 14  # lines
+
+WordSplitter = Callable[[str], list[str]]
+
+
+def is_unspaced(lines: Sequence[str]) -> bool:
+    """Whether text has no spaces between words, so that its length is counted in characters."""
+    return sum(map(len, lines)) > _CHARACTERS_PER_WORD * max(1, sum(len(line.split()) for line in lines))
+
+
+def lengths_of(lines: Sequence[str], *, characters: bool) -> NDArray[np.int64]:
+    """The length of each line, in characters or words."""
+    counts = (len("".join(line.split())) if characters else len(line.split()) for line in lines)
+    return np.minimum(np.fromiter(counts, np.int64, len(lines)), _LONGEST)
+
+
+class LengthStatistics:
+    """BLEU's statistics summed for each sentence length (compare Bahdanau et al. 2015, figure 2)."""
+
+    def __init__(self) -> None:
+        self._sentences = np.zeros(_LONGEST + 1, np.int64)
+        self._totals: NDArray[np.float64] | None = None
+
+    def observe(self, lengths: NDArray[np.int64], statistics: NDArray[np.float64]) -> None:
+        """Add the next sentences."""
+        if self._totals is None:
+            self._totals = np.zeros((_LONGEST + 1, statistics.shape[1]))
+        np.add.at(self._totals, lengths, statistics)
+        self._sentences += np.bincount(lengths, minlength=_LONGEST + 1)
+
+    def buckets(self, metric: CorpusMetric) -> list[LengthBucket]:
+        """BLEU in up to seven ranges of equal width, the last of which is open."""
+        if self._totals is None:
+            return []
+        width = self._width()
+        found = []
+        low = 0
+        for index in range(_MOST_BUCKETS):
+            high = (index + 1) * width
+            rest = int(self._sentences[high + 1 :].sum())
+            last = index == _MOST_BUCKETS - 1 or rest < _FEW
+            rows = slice(low, None if last else high + 1)
+            if sentences := int(self._sentences[rows].sum()):
+                bleu = metric.score(self._totals[rows].sum(axis=0))
+                longest = None if last and rest else high
+                found.append(
+                    LengthBucket(shortest=max(low, 1), longest=longest, sentences=sentences, bleu=bleu)
+                )
+            if last:
+                break
+            low = high + 1
+        return found
+
+    def _width(self) -> int:
+        """The smallest width that leaves few sentences for the last bucket."""
+        total = self._sentences.sum()
+        for width in _WIDTHS:
+            beyond = self._sentences[width * (_MOST_BUCKETS - 1) + 1 :].sum()
+            if beyond <= _TAIL * total:
+                return width
+        return _WIDTHS[-1]
+
+
+def word_splitter(tokenizer: str) -> WordSplitter:
+    """How to split text into words without punctuation; unspaced languages use BLEU's tokenizer."""
+    if tokenizer not in WITHOUT_SPACES:
+        return _WORD.findall
+    metric = CorpusMetric("bleu", tokenize=tokenizer)
+
+    def split(text: str) -> list[str]:
+        return [word for word in metric.tokens(text) if any(map(str.isalnum, word))]
+
+    return split
+
+
+class TrainingText:
+    """The target side of the training data: how often each word occurs, and which lines there are."""
+
+    def __init__(self, name: str, blocks: Iterable[Sequence[str]], words: WordSplitter) -> None:
+        self.name = name
+        self.frequencies: Counter[str] = Counter()
+        hashes: list[NDArray[np.int64]] = []
+        for lines in blocks:
+            for line in lines:
+                self.frequencies.update(words(line))
+            hashes.append(_hashes(lines))
+        self._hashes = np.unique(np.concatenate(hashes)) if hashes else np.zeros(0, np.int64)
+
+    @classmethod
+    def of_files(cls, paths: Sequence[Path], words: WordSplitter) -> TrainingText:
+        """From files with one sentence per line."""
+        texts = [Text.open(path) for path in paths]
+        blocks = (lines for text in texts for lines in text.blocks())
+        made = cls(", ".join(map(str, paths)), blocks, words)
+        refuse_empty(texts)
+        return made
+
+    @classmethod
+    def of_data(cls, path: Path, words: WordSplitter) -> TrainingText:
+        """From a data directory."""
+        from nmt_cli.data.directory import DataDirectory
+
+        train = DataDirectory.open(path).train
+        blocks = (
+            train.texts(np.arange(start, min(start + _BLOCK, len(train))), "target")
+            for start in range(0, len(train), _BLOCK)
+        )
+        return cls(str(path), blocks, words)
+
+    @classmethod
+    def of_run(cls, run: RunDirectory, words: WordSplitter) -> TrainingText | None:
+        """From the data directory that a run was trained on, if it is still there and unchanged."""
+        from nmt_cli.run.directory import fingerprint
+
+        path = Path(run.facts.data)
+        try:
+            unchanged = fingerprint(path) == run.facts.data_sha256
+            return cls.of_data(path, words) if unchanged else None
+        except (OSError, NmtError):  # moved or deleted, which is nothing to complain about
+            return None
+
+    def seen(self, lines: Sequence[str]) -> int:
+        """How many of these lines occur in the training data; blank lines do not count."""
+        wanted = _hashes([line for line in lines if line and not line.isspace()])
+        return int(np.isin(wanted, self._hashes).sum())
+
+
+class WordRecall:
+    """The share of reference words found in the hypotheses, by their frequency in the training data."""
+
+    def __init__(self, training: TrainingText, words: WordSplitter) -> None:
+        self._frequencies, self._words = training.frequencies, words
+        self._wanted = np.zeros(len(_LEAST), np.int64)
+        self._found = np.zeros(len(_LEAST), np.int64)
+
+    def observe(self, hypotheses: Sequence[str], references: Sequence[str | None]) -> None:
+        """Add the next sentences, with the first reference of each."""
+        for hypothesis, reference in zip(hypotheses, references, strict=True):
+            available = Counter(self._words(hypothesis))
+            for word, count in Counter(self._words(reference or "")).items():
+                bucket = _bucket(self._frequencies.get(word, 0))
+                self._wanted[bucket] += count
+                self._found[bucket] += min(count, available[word])
+
+    def buckets(self) -> list[FrequencyBucket]:
+        """Recall in each range of frequencies that has any words."""
+        ends = [*(least - 1 for least in _LEAST[1:]), None]
+        return [
+            FrequencyBucket(least=least, most=most, words=wanted, found=found, recall=found / wanted)
+            for least, most, wanted, found in zip(
+                _LEAST, ends, self._wanted.tolist(), self._found.tolist(), strict=True
+            )
+            if wanted
+        ]
+
+
+def _bucket(frequency: int) -> int:
+    return int(np.searchsorted(_LEAST, frequency, side="right")) - 1
+
+
+def _hashes(lines: Sequence[str]) -> NDArray[np.int64]:
+    return np.fromiter((hash(" ".join(line.split())) for line in lines), np.int64, len(lines))
