@@ -48,7 +48,7 @@ def operations(model: nn.Module, shape: Shape) -> float:
     """Floating-point operations of the matrix products, forward and backward, on real tokens."""
     assert isinstance(model, Seq2Seq)
     assert isinstance(model.decoder, RecurrentDecoder)
-    attention = model.decoder.attention
+    attention = getattr(model.decoder, "attention", None)
     keys = "" if attention is None else {"additive": "U", "general": "W"}[_kind(attention)]
     forward = 0.0
     for name, weight in model.named_parameters():

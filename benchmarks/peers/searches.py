@@ -42,14 +42,14 @@ class Ending:
 def ours(sizes: dict[str, int], beam: int, int8: bool = False, **settings: Any) -> Search:
     """Our search as `Translator` calls it."""
     from nmt_cli.config import SearchConfig
-    from nmt_cli.model.fast.step_layout import arrange
+    from nmt_cli.model.fast.step_layout import prepare_for_search
     from nmt_cli.search import ModelScorer, search
     from nmt_cli.search.stopping import MIN_ROWS
     from nmt_cli.translator.translator import pad_positions
 
     model, _ = import_module("peers.ours").build(**sizes, **settings)
     model.eval()
-    arrange(model, int8=int8)
+    prepare_for_search(model, int8=int8)
     ending = Ending()
 
     class Scorer(ModelScorer):  # type: ignore[type-arg]

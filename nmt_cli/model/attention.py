@@ -1,12 +1,17 @@
-"""Local attention: only a window of 2 D + 1 source positions around p_t is looked at.
+"""Attention: a score function, a normalizer and a reader.
 
-(Luong et al. 2015, section 3.2; positions and steps are counted from 0, n is the length of the source)
+    e = score(q, K)      α = normalize(e)      c = read(α, h)
+
+Every kind is made of these three. Local attention narrows the mask before the normalizer (`Window`), several heads
+are a score function and a reader with one more dimension (`HeadedScore`, `HeadedReader`), hard attention picks one
+position after the normalizer (`pick`), and coverage is a score function that sees earlier weights
+(`nmt_cli.model.scores.Covering`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -15,16 +20,156 @@ from torch.nn.functional import scaled_dot_product_attention
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.model.scores import SCORES, Additive, Covering, Score, Sizes
 
+StepsT = TypeVar("StepsT", bound=tuple[Any, ...])
+
+
+def masked_softmax(e: Tensor, mask: Tensor) -> Tensor:
+    """α = softmax(e) over the unmasked positions, at least in float32.
+
+    e (B, Q, S) or (B, n, Q, S), mask (B, S) or (B, Q, S) true on what may be seen → α in the shape of e
+    """
+    while mask.dim() < e.dim():
+        mask = mask[:, None]  # (B, 1, S), or (B, 1, Q, S)
+    e = e.to(torch.promote_types(e.dtype, torch.float32))
+    e = e.masked_fill(~mask, torch.finfo(e.dtype).min)  # finite: a row of padding only must not give NaN
+    return e.softmax(dim=-1) * mask  # the product gives such a row no weight at all
+
+
+def weighted_sum(alpha: Tensor, values: Tensor) -> Tensor:
+    """c = Σ_s α_s h_s: α (B, Q, S), values (B, S, H) → (B, Q, H)"""
+    return alpha.to(values.dtype) @ values
+
+
+class Focus(NamedTuple):
+    """What attention needs to know of earlier steps; for most kinds nothing."""
+
+    steps: Tensor | None = None  # (B or 1, Q) how many there were
+    coverage: Tensor | None = None  # (B, Q, S) Σ α over them
+
+    def after(self, alpha: Tensor) -> Focus:
+        """What the next step needs to know, given this step's α (B, Q, S)."""
+        return Focus(
+            None if self.steps is None else self.steps + 1,
+            None if self.coverage is None else self.coverage + alpha,
+        )
+
+
+NO_FOCUS = Focus()
+
+
+class Reading(NamedTuple):
+    """What attention returns for Q queries."""
+
+    context: Tensor  # (B, Q, H)
+    alpha: Tensor  # (B, Q, S) the mean over heads
+    probabilities: Tensor | None = None  # (B, Q, S) hard attention: the distribution of the chosen position
+
+
+class Attention(nn.Module):
+    """e = score(q, keys);  α = normalizer(e);  c = reader(α, values)
+
+    `hard`: α is one position, drawn in training, else the most probable one   (Xu et al. 2015, section 4.1)
+    """
+
+    def __init__(
+        self,
+        score: Score,
+        normalizer: Callable[[Tensor, Tensor], Tensor] = masked_softmax,
+        reader: Callable[[Tensor, Tensor], Tensor] = weighted_sum,
+        *,
+        window: Window | None = None,
+        hard: bool = False,
+    ) -> None:
+        super().__init__()
+        self.score = score
+        self.normalizer = normalizer
+        self.reader = reader
+        self.window = window
+        self.hard = hard
+
+    def keys(self, states: Tensor) -> Tensor:
+        """What queries are compared with, computed once per sentence: h (B, S, H) → (B, …, S, A)."""
+        return self.score.keys(states)
+
+    def values(self, states: Tensor) -> Tensor:
+        """What is read, computed once per sentence: h (B, S, H) → (B, …, S, d)."""
+        return self.reader.values(states) if isinstance(self.reader, HeadedReader) else states
+
+    @property
+    def covers(self) -> bool:
+        """Whether a step depends on the weights of earlier steps."""
+        return isinstance(self.score, Covering)
+
+    def focus(self, mask: Tensor, hypotheses: int) -> Focus:
+        """What the first step needs to know, for K hypotheses of each sentence in mask (B, S)."""
+        rows, S = (len(mask), hypotheses), mask.shape[1]
+        return Focus(
+            None if self.window is None else mask.new_zeros(rows, dtype=torch.long),
+            mask.new_zeros((*rows, S), dtype=torch.float32) if self.covers else None,
+        )
+
+    def forward(
+        self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, focus: Focus = NO_FOCUS
+    ) -> Reading:
+        """Query (B, Q, H), keys and values of h (B, S, H), mask (B, S) → context (B, Q, H), α (B, Q, S)."""
+        e = self.score(query, keys) if focus.coverage is None else self.score(query, keys, focus.coverage)
+        weights = None
+        if self.window is not None:
+            mask, weights = self.window(query, mask, focus.steps)  # (B, Q, S), (B, Q, S)
+        alpha = self.normalizer(e, mask)  # (B, Q, S), or (B, n, Q, S)
+        if weights is not None:
+            alpha = alpha * (weights if alpha.dim() == 3 else weights[:, None])
+        probabilities = None
+        if self.hard:
+            probabilities, alpha = alpha, pick(alpha, draw=self.training)
+        context = self.reader(alpha, values)  # (B, Q, H)
+        return Reading(context, alpha if alpha.dim() == 3 else alpha.mean(dim=1), probabilities)
+
+    def all_steps(self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Reading:
+        """All T steps of teacher forcing, query (B, T, H): at once, unless a step depends on earlier weights."""
+        if not self.covers:
+            steps = None if self.window is None else torch.arange(query.shape[1], device=query.device)[None]
+            reading: Reading = self(query, keys, values, mask, Focus(steps))
+            return reading
+        focus, readings = self.focus(mask, 1), list[Reading]()
+        for q in query[:, None].unbind(dim=2):  # (B, 1, H)
+            readings.append(self(q, keys, values, mask, focus))
+            focus = focus.after(readings[-1].alpha)
+        return join_steps(readings)
+
+
+def join_steps(steps: Sequence[StepsT]) -> StepsT:
+    """Named tuples of tensors (B, 1, …), or None, for each of T steps → one of tensors (B, T, …)."""
+    columns = zip(*steps, strict=True)
+    kind: Any = type(steps[0])
+    joined: StepsT = kind(*(None if column[0] is None else torch.cat(column, dim=1) for column in columns))
+    return joined
+
+
+# Hard attention
+
+
+def pick(alpha: Tensor, *, draw: bool) -> Tensor:
+    """One-hot over positions: a draw from α (B, Q, S), or its maximum."""
+    log_p = alpha.detach().log()  # (B, Q, S)
+    if draw:
+        log_p = log_p - torch.empty_like(log_p).exponential_().log()  # Gumbel noise: the maximum is a draw
+    chosen = torch.zeros_like(log_p).scatter_(-1, log_p.argmax(dim=-1, keepdim=True), 1.0)
+    return chosen * (alpha.detach() > 0)  # a row of padding only has no position to choose
+
+
+# Local attention   (Luong et al. 2015, section 3.2; positions and steps count from 0, n is the source length)
+
 
 class Window(nn.Module):
-    """|s - p_t| ≤ D. Subclasses say where p_t is."""
+    """Only the 2 D + 1 source positions |s - p_t| ≤ D are seen. Subclasses define the center p_t."""
 
     def __init__(self, hidden_size: int, reach: int) -> None:
         super().__init__()
         self.D = reach
 
     def forward(self, query: Tensor, mask: Tensor, steps: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Query (B, Q, H), mask (B, S), steps (B or 1, Q) → what is seen (B, Q, S), weights (B, Q, S) or None."""
+        """Query (B, Q, H), mask (B, S), steps (B or 1, Q) → mask (B, Q, S), factors for α (B, Q, S) or None."""
         last = (mask.sum(dim=1, keepdim=True) - 1).clamp(min=0)  # (B, 1) n - 1
         p = self.centers(query, steps, last)[..., None]  # (B, Q, 1)
         s = torch.arange(mask.shape[1], device=mask.device)  # (S,)
@@ -36,7 +181,7 @@ class Window(nn.Module):
         raise NotImplementedError
 
     def weights(self, distance: Tensor) -> Tensor | None:
-        """What α is multiplied by at s - p_t (B, Q, S); None: by nothing."""
+        """The factor for α at distance s - p_t (B, Q, S), if there is one."""
         return None
 
 
@@ -51,7 +196,7 @@ class Monotonic(Window):
 class Predictive(Window):
     """p_t = (n - 1) σ(v · tanh(W s_t));  α_s = softmax(e)_s exp(-(s - p_t)² / 2σ²), σ = D/2   (local-p)
 
-    α then sums to less than 1, as in the paper; through it p_t is learned.
+    As in the paper, α then sums to less than 1; it is through this factor that p_t is learned.
     """
 
     def __init__(self, hidden_size: int, reach: int) -> None:
@@ -60,7 +205,7 @@ class Predictive(Window):
         self.v = nn.Linear(hidden_size, 1, bias=False)
 
     def centers(self, query: Tensor, steps: Tensor, last: Tensor) -> Tensor:
-        """(n - 1) σ(v · tanh(W q)), at least in float32: the weights fall steeply"""
+        """(n - 1) σ(v · tanh(W q)), at least in float32 because the factor falls off steeply"""
         p = torch.sigmoid(self.v(torch.tanh(self.W(query)))[..., 0])  # (B, Q)
         return last * p.to(torch.promote_types(p.dtype, torch.float32))
 
@@ -72,30 +217,26 @@ class Predictive(Window):
 WINDOWS: dict[str, Callable[[int, int], Window]] = {"local-m": Monotonic, "local-p": Predictive}
 
 
-# Several attentions side by side, each with projections of its own   (Vaswani et al. 2017, section 3.2.2)
-#
-#     e^i = score(W_q^i q, W_k^i h);   α^i = softmax(e^i);   c = [Σ_s α^1_s W_v^1 h_s; …; Σ_s α^n_s W_v^n h_s]
-#
-# A score function and a reader like any other: scores and weights have a dimension more, (B, n, Q, S).
+# Several heads, each with its own projections   (Vaswani et al. 2017, section 3.2.2)
 
 
 class HeadedScore(Score):
-    """e^i_s = score(W_q^i q, W_k^i h_s) for each of the n heads; the score function itself is one for all."""
+    """e^i_s = score(W_q^i q, W_k^i h_s) for each of the n heads, which share one score function."""
 
     def __init__(self, score: Score, hidden_size: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
         self.W_q = nn.Linear(hidden_size, hidden_size, bias=False)
         self.W_k = nn.Linear(hidden_size, hidden_size, bias=False)
-        self.score = score  # of the size d = H / n
+        self.score = score  # for vectors of size d = H / n
 
     def queries(self, query: Tensor) -> Tensor:
         """W_q q: (B, Q, H) → (B, n, Q, d)"""
-        return split(self.W_q(query), self.heads)
+        return split_heads(self.W_q(query), self.heads)
 
     def keys(self, states: Tensor) -> Tensor:
-        """What is compared with them: (B, S, H) → (B, n, S, A)"""
-        k = split(self.W_k(states), self.heads)  # (B, n, S, d)
+        """The score function's keys of W_k h: (B, S, H) → (B, n, S, A)"""
+        k = split_heads(self.W_k(states), self.heads)  # (B, n, S, d)
         K = self.score.keys(k.flatten(0, 1))  # (B·n, S, A)
         return K.view(*k.shape[:2], *K.shape[1:])
 
@@ -116,182 +257,37 @@ class HeadedReader(nn.Module):
 
     def values(self, states: Tensor) -> Tensor:
         """W_v h: (B, S, H) → (B, n, S, d)"""
-        return split(self.W_v(states), self.heads)
+        return split_heads(self.W_v(states), self.heads)
 
     def forward(self, alpha: Tensor, values: Tensor) -> Tensor:
         """α (B, n, Q, S), values (B, n, S, d) → (B, Q, H)"""
-        return join(alpha.to(values.dtype) @ values)
+        return join_heads(alpha.to(values.dtype) @ values)
 
 
 def fused_attention(
     queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, *, causal: bool = False
 ) -> Tensor:
-    """softmax(q · K / √d) V in one kernel that never shows its weights.
+    """softmax(q · K / √d) V in one kernel, which does not return its weights.
 
     Queries (B, n, Q, d), keys and values (B, n, S, d), mask (B, S) true on what may be seen → (B, Q, H).
-    `causal`: query t sees the first t positions only.
+    `causal`: query t sees only the first t positions.
     """
     seen = None if mask is None else mask[:, None, None]  # (B, 1, 1, S)
-    return join(scaled_dot_product_attention(queries, keys, values, seen, is_causal=causal))
+    return join_heads(scaled_dot_product_attention(queries, keys, values, seen, is_causal=causal))
 
 
-def split(x: Tensor, heads: int) -> Tensor:
+def split_heads(x: Tensor, heads: int) -> Tensor:
     """(B, S, H) → (B, n, S, d), without a copy."""
     return x.view(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
-def join(x: Tensor) -> Tensor:
+def join_heads(x: Tensor) -> Tensor:
     """(B, n, S, d) → (B, S, H)"""
     return x.transpose(1, 2).flatten(2)
 
 
-# Attention in three parts: a score function, a normaliser and a reader.
-#
-#     e = score(q, K)      α = normalise(e)      c = read(α, h)
-#
-# All kinds are made of them. Several heads: a score function and a reader with a dimension more (`heads`). Local
-# attention: a window that narrows the mask before the normaliser (`windows`). Hard attention: one position is
-# chosen after it. Coverage: a score function that sees the weights of the steps before.
-
-
-class Focus(NamedTuple):
-    """What attention has to know of the steps before; for most kinds nothing."""
-
-    steps: Tensor | None = None  # (B or 1, Q) how many there were
-    coverage: Tensor | None = None  # (B, Q, S) Σ α of them
-
-    def after(self, alpha: Tensor) -> Focus:
-        """What the next step has to know, after α (B, Q, S)."""
-        return Focus(
-            None if self.steps is None else self.steps + 1,
-            None if self.coverage is None else self.coverage + alpha,
-        )
-
-
-NOTHING = Focus()
-
-
-class Reading(NamedTuple):
-    """What one look at the source finds."""
-
-    context: Tensor  # (B, Q, H)
-    alpha: Tensor  # (B, Q, S) the mean over heads
-    chances: Tensor | None  # (B, Q, S) hard attention: what the one position was drawn from
-
-
-def masked_softmax(e: Tensor, mask: Tensor) -> Tensor:
-    """α = softmax(e) over what may be seen: e (B, Q, S) or (B, n, Q, S), mask (B, S) or (B, Q, S) → α like e.
-
-    At least float32.
-    """
-    while mask.dim() < e.dim():
-        mask = mask[:, None]  # (B, 1, S), or (B, 1, Q, S)
-    e = e.to(torch.promote_types(e.dtype, torch.float32))
-    e = e.masked_fill(~mask, torch.finfo(e.dtype).min)  # finite: a row of nothing but padding gives no NaN
-    return e.softmax(dim=-1) * mask  # the product: such a row has no weight at all
-
-
-def weighted_sum(alpha: Tensor, values: Tensor) -> Tensor:
-    """Σ_s α_s h_s: α (B, Q, S), values (B, S, H) → (B, Q, H)"""
-    return alpha.to(values.dtype) @ values
-
-
-def pick(alpha: Tensor, *, draw: bool) -> Tensor:
-    """One position instead of all: 1 where it is drawn from α (B, Q, S), or where α is highest, else 0."""
-    log_p = alpha.detach().log()  # (B, Q, S)
-    if draw:
-        log_p = log_p - torch.empty_like(log_p).exponential_().log()  # Gumbel noise: the largest is a draw
-    chosen = torch.zeros_like(log_p).scatter_(-1, log_p.argmax(dim=-1, keepdim=True), 1.0)
-    return chosen * (alpha.detach() > 0)  # a row of nothing but padding has no position to choose
-
-
-class Attention(nn.Module):
-    """e = score(q, keys);  α = normaliser(e);  c = reader(α, values)
-
-    `hard`: α is one position, drawn in training, the most probable one else   (Xu et al. 2015, section 4.1)
-    """
-
-    def __init__(
-        self,
-        score: Score,
-        normaliser: Callable[[Tensor, Tensor], Tensor] = masked_softmax,
-        reader: Callable[[Tensor, Tensor], Tensor] = weighted_sum,
-        *,
-        window: Window | None = None,
-        hard: bool = False,
-    ) -> None:
-        super().__init__()
-        self.score = score
-        self.normaliser = normaliser
-        self.reader = reader
-        self.window = window
-        self.hard = hard
-
-    def keys(self, states: Tensor) -> Tensor:
-        """What queries are compared with, of h (B, S, H): (B, …, S, A); computed once for a sentence."""
-        return self.score.keys(states)
-
-    def values(self, states: Tensor) -> Tensor:
-        """What is read, of h (B, S, H): (B, …, S, d); computed once for a sentence."""
-        return self.reader.values(states) if isinstance(self.reader, HeadedReader) else states
-
-    @property
-    def covers(self) -> bool:
-        """Whether a step has to wait for the weights of the step before."""
-        return isinstance(self.score, Covering)
-
-    def focus(self, mask: Tensor, hypotheses: int) -> Focus:
-        """What the first step has to know, for K hypotheses of each sentence of mask (B, S)."""
-        rows, S = (len(mask), hypotheses), mask.shape[1]
-        return Focus(
-            None if self.window is None else mask.new_zeros(rows, dtype=torch.long),
-            mask.new_zeros((*rows, S), dtype=torch.float32) if self.covers else None,
-        )
-
-    def forward(
-        self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, focus: Focus = NOTHING
-    ) -> Reading:
-        """Query (B, Q, H), keys and values of h (B, S, H), mask (B, S) → context (B, Q, H), α (B, Q, S)."""
-        e = self.score(query, keys) if focus.coverage is None else self.score(query, keys, focus.coverage)
-        weights = None
-        if self.window is not None:
-            mask, weights = self.window(query, mask, focus.steps)  # (B, Q, S), (B, Q, S)
-        alpha = self.normaliser(e, mask)  # (B, Q, S), or (B, n, Q, S)
-        if weights is not None:
-            alpha = alpha * (weights if alpha.dim() == 3 else weights[:, None])
-        chances = None
-        if self.hard:
-            chances, alpha = alpha, pick(alpha, draw=self.training)
-        context = self.reader(alpha, values)  # (B, Q, H)
-        return Reading(context, alpha if alpha.dim() == 3 else alpha.mean(dim=1), chances)
-
-    def all_steps(self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Reading:
-        """The T steps of teacher forcing at once, query (B, T, H), or one by one if a step needs the one before."""
-        if not self.covers:
-            steps = None if self.window is None else torch.arange(query.shape[1], device=query.device)[None]
-            reading: Reading = self(query, keys, values, mask, Focus(steps))
-            return reading
-        focus, readings = self.focus(mask, 1), []
-        for q in query[:, None].unbind(dim=2):  # (B, 1, H)
-            readings.append(self(q, keys, values, mask, focus))
-            focus = focus.after(readings[-1].alpha)
-        return joined(readings)
-
-
-def joined(readings: list[Reading]) -> Reading:
-    """The readings (B, 1, …) of T steps as one of (B, T, …)."""
-    context, alpha, chances = zip(*readings, strict=True)
-    return Reading(
-        torch.cat(context, dim=1),
-        torch.cat(alpha, dim=1),
-        None if chances[0] is None else torch.cat(chances, dim=1),
-    )
-
-
-def build_attention(config: ModelConfig) -> Attention | None:
+def build_attention(config: ModelConfig) -> Attention:
     """The attention that the settings describe."""
-    if config.attention == "none":
-        return None
     heads, H = config.heads, config.hidden_size
     d = H // (heads or 1)
     score = SCORES[config.attention](Sizes(d, config.attention_size or d, config.attention_positions))

@@ -1,4 +1,4 @@
-"""Which device to use, and what there is."""
+"""Choice of the device."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Dropout in its kinds: per element, one mask for all steps (variational), whole words."""
+"""Kinds of dropout: per element, with one mask for all steps (variational), of whole words."""
 
 import torch
 from torch import Tensor, nn
@@ -21,7 +21,7 @@ class Dropout(nn.Module):
         return x if mask is None else x * mask
 
     def mask(self, x: Tensor) -> Tensor | None:
-        """What x (B, T, …) is multiplied by: 0 or 1/(1-p), (B, T or 1, …); None if nothing is dropped."""
+        """The factors 0 or 1/(1-p) for x (B, T, …): (B, T or 1, …); None if nothing is dropped."""
         if not self.training or self.p == 0:
             return None
         return draw_mask(x[:, :1] if self.variational else x, self.p)
@@ -44,8 +44,8 @@ class WordDropout(nn.Module):
 def draw_mask(like: Tensor, p: float) -> Tensor:
     """0 with probability p, else 1/(1-p), in the shape of `like`.
 
-    On a CPU one draw of 64 bits serves four elements (torch's own draws for each and takes 2.5 to 3 times as
-    long); p is then exact to 16 bits.
+    On a CPU one draw of 64 bits serves four elements, which rounds p to 16 bits; torch draws once per element and
+    takes 2.5 to 3 times as long.
     """
     if like.device.type != "cpu":
         return dropout(torch.ones_like(like), p)

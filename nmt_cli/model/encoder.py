@@ -1,4 +1,4 @@
-"""The encoder: source words to one state for each position."""
+"""The encoder, which turns source words into states, and the bridge from its states to the decoder's first one."""
 
 from typing import NamedTuple
 
@@ -6,31 +6,31 @@ import torch
 from torch import Tensor, nn
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.model.cells import CELLS, LayerState
 from nmt_cli.model.dropout import Dropout
 from nmt_cli.model.lstmn import build_layer
+from nmt_cli.model.recurrent import CELLS, CellState
 
 
 class Encoded(NamedTuple):
-    """What the encoder has read."""
+    """The encoded source."""
 
-    states: Tensor  # (B, S, H) h_i of the top layer, in the order of the source
-    last: tuple[LayerState, ...]  # for each layer (h_n,) or (h_n, c_n), each (B, H)
+    states: Tensor  # (B, S, H) h_i of the top layer, in the order in which the encoder reads
+    last: tuple[CellState, ...]  # for each layer (h_n,) or (h_n, c_n), each (B, H)
 
 
 class Encoder(nn.Module):
-    """A stack of recurrent layers, some both ways: h_i = [h→_i; h←_i]  (Bahdanau et al. 2015, section 3.2)
+    """A stack of recurrent layers, some bidirectional: h_i = [h→_i; h←_i]  (Bahdanau et al. 2015, section 3.2)
 
-    Residual connections (from the second layer on): Wu et al. 2016, section 3.1; only the first layer in both
-    directions: section 3.2.
+    Residual connections from the second layer on: Wu et al. 2016, section 3.1; only the first layer bidirectional:
+    their section 3.2.
     """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        both_ways = {"none": 0, "first": 1, "all": config.encoder_layers}[config.bidirectional]
+        count = {"none": 0, "first": 1, "all": config.encoder_layers}[config.bidirectional]
+        sizes = [config.embedding_size] + [config.hidden_size] * (config.encoder_layers - 1)
         self.layers = nn.ModuleList(
-            EncoderLayer(config, config.hidden_size if i else config.embedding_size, both_ways=i < both_ways)
-            for i in range(config.encoder_layers)
+            EncoderLayer(config, size, bidirectional=i < count) for i, size in enumerate(sizes)
         )
         self.residual = config.residual
         self.dropout = Dropout(config.dropout, variational=config.variational_dropout)
@@ -38,7 +38,7 @@ class Encoder(nn.Module):
     def forward(self, x: Tensor, mask: Tensor) -> Encoded:
         """Word vectors x (B, S, E), mask (B, S) true on real tokens."""
         backwards = reversal(mask.sum(dim=1), x.shape[1])  # (B, S)
-        last: list[LayerState] = []
+        last: list[CellState] = []
         for i, layer in enumerate(self.layers):
             y, state = layer(x if i == 0 else self.dropout(x), mask, backwards)  # (B, S, H)
             x = x + y if self.residual and i > 0 else y
@@ -47,15 +47,15 @@ class Encoder(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """One layer that reads forwards, or both ways with half of the size in each direction."""
+    """One layer that reads forwards, or in both directions with half the size in each."""
 
-    def __init__(self, config: ModelConfig, input_size: int, *, both_ways: bool) -> None:
+    def __init__(self, config: ModelConfig, input_size: int, *, bidirectional: bool) -> None:
         super().__init__()
-        size = config.hidden_size // 2 if both_ways else config.hidden_size
+        size = config.hidden_size // 2 if bidirectional else config.hidden_size
         self.forwards = build_layer(config, input_size, size, side="encoder")
-        self.backwards = build_layer(config, input_size, size, side="encoder") if both_ways else None
+        self.backwards = build_layer(config, input_size, size, side="encoder") if bidirectional else None
 
-    def forward(self, x: Tensor, mask: Tensor, backwards: Tensor) -> tuple[Tensor, LayerState]:
+    def forward(self, x: Tensor, mask: Tensor, backwards: Tensor) -> tuple[Tensor, CellState]:
         """Input x (B, S, I), index `backwards` (B, S) → states (B, S, H), last states (B, H)."""
         h, last = self.forwards.read(x, mask)  # (B, S, H), (B, H)
         if self.backwards is None:
@@ -66,7 +66,7 @@ class EncoderLayer(nn.Module):
 
 
 def reversal(lengths: Tensor, positions: int) -> Tensor:
-    """(B, S) the index that turns round the first `lengths` positions of each row and leaves the rest."""
+    """(B, S) the index that reverses the first `lengths` positions of each row and leaves the rest."""
     i = torch.arange(positions, device=lengths.device)  # (S,)
     return torch.where(i < lengths[:, None], lengths[:, None] - 1 - i, i)  # (B, S)
 
@@ -76,20 +76,24 @@ def take(x: Tensor, index: Tensor) -> Tensor:
     return x.gather(1, index[..., None].expand_as(x))
 
 
-# The bridge from encoder to decoder: the first decoder state, and the summary of the source.
+class Bridged(NamedTuple):
+    """What the decoder starts with."""
+
+    initial: tuple[CellState, ...]  # s_0 of each layer, each (B, H)
+    summary: Tensor | None  # (B, H) c, if it is fed to every step
 
 
 class Bridge(nn.Module):
-    """s_0 of every decoder layer from what the encoder has read.
+    """s_0 of every decoder layer from the encoded source.
 
     copy:        s_0 = h_n, layer by layer                    (Sutskever et al. 2014; Luong et al. 2015)
     projection:  s_0 = tanh(W h_n), h_n of the top layer      (Cho et al. 2014; Bahdanau et al. 2015, A.2.2)
     mean:        s_0 = tanh(W Σ_i h_i / n)                    (Sennrich et al. 2017, Nematus, section 3)
-    zero:        s_0 = 0                                      (a language model, which has no h)
+    zero:        s_0 = 0                                      (language models, which have no h)
 
-    Each layer (and the cell c_0 of an LSTM) has its own W. A bidirectional h_n joins the last states of both
+    Each layer (and the cell c_0 of an LSTM) has its own W. A bidirectional h_n concatenates the last states of both
     directions. If the decoder is fed a summary c = tanh(V h_n), the projection starts from it:
-    s_0 = tanh(W c)   (Cho et al. 2014, A.1.1). A Transformer has no last states, and nothing is copied.
+    s_0 = tanh(W c)   (Cho et al. 2014, A.1.1). A Transformer has no last states: nothing is copied.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -102,21 +106,21 @@ class Bridge(nn.Module):
         self.W = nn.Linear(H, self.layers * self.parts * H) if self.kind in ("projection", "mean") else None
         self.V = nn.Linear(H, H) if config.context_every_step else None
 
-    def forward(self, encoded: Encoded, mask: Tensor) -> tuple[tuple[LayerState, ...], Tensor | None]:
-        """→ s_0 (B, H) of each layer, and the summary c (B, H) if the decoder is fed one."""
+    def forward(self, encoded: Encoded, mask: Tensor) -> Bridged:
+        """States (B, S, H), mask (B, S) → s_0 (B, H) of each layer, c (B, H)."""
         c = None if self.V is None else torch.tanh(self.V(encoded.last[-1][0]))  # (B, H)
         if self.W is None:
             states = encoded.states
-            return self.zero(len(states), states) if self.kind == "zero" else encoded.last, c
+            return Bridged(self.zero(len(states), states) if self.kind == "zero" else encoded.last, c)
         if self.kind == "mean":
             n = mask.sum(dim=1, keepdim=True).clamp(min=1)  # (B, 1)
             h = (encoded.states * mask[..., None]).sum(dim=1) / n  # (B, H)
         else:
             h = encoded.last[-1][0] if c is None else c  # (B, H)
         s_0 = torch.tanh(self.W(h)).chunk(self.layers * self.parts, dim=-1)  # layers × parts of (B, H)
-        return tuple(s_0[i : i + self.parts] for i in range(0, len(s_0), self.parts)), c
+        return Bridged(tuple(s_0[i : i + self.parts] for i in range(0, len(s_0), self.parts)), c)
 
-    def zero(self, sentences: int, like: Tensor) -> tuple[LayerState, ...]:
-        """s_0 = 0 (B, H) of each layer for B sentences, with device and number format of `like`."""
-        nothing = like.new_zeros(sentences, self.hidden_size)  # (B, H)
-        return ((nothing,) * self.parts,) * self.layers
+    def zero(self, sentences: int, like: Tensor) -> tuple[CellState, ...]:
+        """s_0 = 0 (B, H) of each layer for B sentences, with the device and dtype of `like`."""
+        zero = like.new_zeros(sentences, self.hidden_size)  # (B, H)
+        return ((zero,) * self.parts,) * self.layers

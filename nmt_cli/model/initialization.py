@@ -5,17 +5,17 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from nmt_cli.model.protocol import PAD
+from nmt_cli.vocabulary.token_ids import PAD
 
 
 @torch.no_grad()
 def initialize(model: nn.Module, generator: torch.Generator) -> None:
-    """Every weight of the model, in the order of its modules.
+    """Initialize every weight of the model, in the order of its modules.
 
-    recurrent weights     orthogonal, each gate for itself          (Saxe et al. 2014)
-    other matrices        uniform to ±√(6 / (fan_in + fan_out)), each gate too      (Glorot & Bengio 2010)
+    recurrent weights     orthogonal, each gate separately                          (Saxe et al. 2014)
+    other matrices        uniform in ±√(6 / (fan_in + fan_out)), each gate too      (Glorot & Bengio 2010)
     word vectors          normal with standard deviation 1/√E; that of <pad> is 0
-    biases                0, but 1 for the forget gate of an LSTM   (Jozefowicz et al. 2015)
+    biases                0, but 1 for the forget gate of an LSTM                   (Jozefowicz et al. 2015)
     """
     for module in model.modules():
         if isinstance(module, nn.RNNBase):
@@ -27,7 +27,7 @@ def initialize(model: nn.Module, generator: torch.Generator) -> None:
         elif isinstance(module, nn.LayerNorm):
             nn.init.ones_(module.weight)
             nn.init.zeros_(module.bias)
-    for module in model.modules():  # last: a tied vocabulary projection has the weights of the word vectors
+    for module in model.modules():  # last: a tied vocabulary projection shares these weights
         if isinstance(module, nn.Embedding):
             nn.init.normal_(module.weight, std=module.embedding_dim**-0.5, generator=generator)
             module.weight[PAD] = 0

@@ -1,13 +1,15 @@
-"""A recurrent layer that reads all its earlier states instead of the last one: the LSTMN.
+"""The LSTMN: a recurrent layer that reads all its past states instead of the last one.
 
-    e_i = v · tanh(W_h h_i + W_x x_t + W_s s_{t-1});   α = softmax(e)           over the tape h_0 … h_{t-1}
-    s_t = Σ_i α_i h_i;   c'_t = Σ_i α_i c_i                                     what replaces h_{t-1} and c_{t-1}
+    e_i = v · tanh(W_h h_i + W_x x_t + W_s s_{t-1});   α = softmax(e)           over the memory h_0 … h_{t-1}
+    s_t = Σ_i α_i h_i;   c'_t = Σ_i α_i c_i                                     in place of h_{t-1} and c_{t-1}
     i, f, o = σ(W [x_t; s_t]);   g = tanh(W [x_t; s_t])
     c_t = f ∘ c'_t + i ∘ g;   h_t = o ∘ tanh(c_t)                    (Cheng, Dong & Lapata 2016, section 3.1)
 
-With the simple cell: h_t = tanh(A [x_t; s_t] + b). The tape begins with the first state h_0, which is 0 in the
-encoder; the paper has no h_0, and nothing to read at the first step.
+With the simple cell: h_t = tanh(W [x_t; s_t] + b). The memory begins with the first state h_0, which is 0 in the
+encoder; the paper has no h_0 and nothing to read at the first step.
 """
+
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,14 +17,21 @@ from torch.nn.functional import linear
 
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.model.attention import masked_softmax, weighted_sum
-from nmt_cli.model.cells import LayerState
-from nmt_cli.model.fast.additive import additive_score
-from nmt_cli.model.recurrent import RecurrentLayer
+from nmt_cli.model.recurrent import CellState, Layer, RecurrentLayer
 from nmt_cli.model.scores import Additive, Sizes
 
 
-class TapeReader(nn.Module):
-    """α of the tape, by the additive score of what x_t and s_{t-1} ask for."""
+class LSTMNState(NamedTuple):
+    """What one step leaves to the next."""
+
+    h: Tensor  # (…, H) h_{t-1}
+    s: Tensor  # (…, H) s_{t-1}
+    keys: Tensor  # (…, t, H) W_h h_i of the memory
+    memory: CellState  # h_i, or h_i and c_i, of all past states: each (…, t, H)
+
+
+class IntraAttention(nn.Module):
+    """α = softmax(e),  e_i = v · tanh(W_h h_i + W_x x_t + W_s s_{t-1})"""
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -31,39 +40,34 @@ class TapeReader(nn.Module):
 
     def forward(self, query: Tensor, s: Tensor, keys: Tensor) -> Tensor:
         """Query W_x x_t (…, H), s_{t-1} (…, H), keys W_h h_i (…, t, H) → α (…, t)."""
-        q = (query + self.score.W(s)).flatten(0, -2)[:, None]  # (N, 1, H), N sentences or hypotheses
+        q = (query + self.score.W(s)).flatten(0, -2)[:, None]  # (N, 1, H) of N sentences or hypotheses
         K = keys.flatten(0, -3)  # (N, t, H)
-        e = additive_score(q, K.to(q.dtype), self.score.v.weight[0])  # (N, 1, t)
+        e = self.score.compare(q, K.to(q.dtype))  # (N, 1, t)  v · tanh(q + K_i)
         alpha = masked_softmax(e, torch.ones_like(e, dtype=torch.bool))
         return alpha[:, 0].view(keys.shape[:-1])  # (…, t)
 
 
-class TapeLayer(RecurrentLayer):
-    """A state is (h, s, tape of W_h h_i, tape of h_i[, tape of c_i]): (…, H) twice, then (…, t, H)."""
+class LSTMNLayer(Layer[LSTMNState]):
+    """The gates see s_t in place of h_{t-1}; the fused module holds their weights and is never called."""
 
     def __init__(self, cell: str, input_size: int, hidden_size: int, *, layer_norm: bool) -> None:
-        # The fused module holds the weights of the gates, which see s_t in place of h_{t-1}; it is never called.
         super().__init__(cell, input_size, hidden_size, layer_norm=layer_norm)
-        self.reader = TapeReader(input_size, hidden_size)
+        self.reader = IntraAttention(input_size, hidden_size)
 
     @property
     def weights(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """The input side W_ih has the rows of W_x below those of the G gates: (G·H + H, I)."""
+        """W_ih has the rows of W_x below those of the G gates, so that one product serves both: (G·H + H, I)."""
         W_ih, W_hh, b_ih, b_hh = super().weights
         W_x = self.reader.W_x
         return torch.cat([W_ih, W_x.weight]), W_hh, torch.cat([b_ih, W_x.bias]), b_hh
 
-    @property
-    def has_tape(self) -> bool:
-        """It has."""
-        return True
-
-    def begin(self, state: LayerState) -> LayerState:
-        """The tape holds h_0 (and c_0), each (…, H); s_0 = h_0."""
+    def begin(self, state: CellState) -> LSTMNState:
+        """The memory holds h_0 (and c_0), each (…, H); s_0 = h_0."""
         h = state[0]
-        return h, h, self.reader.score.keys(h)[..., None, :], *(part[..., None, :] for part in state)
+        keys = self.reader.score.keys(h)[..., None, :]  # (…, 1, H)
+        return LSTMNState(h, h, keys, tuple(part[..., None, :] for part in state))
 
-    def forward(self, x: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+    def forward(self, x: Tensor, state: LSTMNState) -> tuple[Tensor, LSTMNState]:
         """All steps, one by one: x (B, T, I) → outputs (B, T, H), the state after step T."""
         W_ih, _, b_ih, _ = self.weights
         outputs = []
@@ -72,34 +76,36 @@ class TapeLayer(RecurrentLayer):
             outputs.append(output)
         return torch.stack(outputs, dim=1), state
 
-    def update(self, gates: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """One step whose input side (…, G·H + H) is known: O(t)."""
-        _, s, keys, *tapes = state
+    def update(self, gates: Tensor, state: LSTMNState) -> tuple[Tensor, LSTMNState]:
+        """One step, given W x_t + b and below it W_x x_t, (…, G·H + H). Its cost grows with t."""
         H = self.hidden_size
-        alpha = self.reader(gates[..., -H:], s, keys)[..., None, :]  # (…, 1, t)
-        read = tuple(weighted_sum(alpha, tape)[..., 0, :] for tape in tapes)  # s_t, c'_t: (…, H)
-        now = self.cell.step(gates[..., :-H], self.hidden_gates(read[0]), read)  # (h_t,) or (h_t, c_t)
-        added = [self.reader.score.keys(now[0]), *now]
-        longer = (
-            torch.cat([tape, part.to(tape.dtype)[..., None, :]], dim=-2)  # (…, t + 1, H)
-            for tape, part in zip([keys, *tapes], added, strict=True)
-        )
-        return self.norm(now[0]), (now[0], read[0], *longer)
+        x, query = gates[..., :-H], gates[..., -H:]  # (…, G·H), (…, H)
+        alpha = self.reader(query, state.s, state.keys)[..., None, :]  # (…, 1, t)
+        read = tuple(weighted_sum(alpha, past)[..., 0, :] for past in state.memory)  # s_t, c'_t: (…, H) each
+        s = read[0]  # (…, H)
+        now = self.cell.step(x, self.hidden_gates(s), read)  # h_t, c_t: (…, H) each
+        h = now[0]  # (…, H)
+        keys = _append(state.keys, self.reader.score.keys(h))  # (…, t + 1, H)
+        memory = tuple(_append(past, new) for past, new in zip(state.memory, now, strict=True))
+        return self.norm(h), LSTMNState(h, s, keys, memory)
 
-    def read(self, x: Tensor, mask: Tensor) -> tuple[Tensor, LayerState]:
-        """Whole sentences: x (B, S, I), mask (B, S) → outputs (B, S, H), the last real (h,) or (h, c), (B, H).
-
-        Padding stands at the end, where no real position looks back at it.
-        """
+    def read(self, x: Tensor, mask: Tensor) -> tuple[Tensor, CellState]:
+        """As every layer reads a sentence: padding comes last, where no real position looks at it."""
         zero = x.new_zeros(len(x), self.hidden_size)  # (B, H)
-        outputs, (_, _, _, *tapes) = self(x, self.begin((zero,) * self.cell.parts))
-        last = (
-            mask.sum(dim=1).clamp(min=1)[:, None, None].expand(-1, 1, self.hidden_size)
-        )  # the tape has h_0 too
-        return outputs, tuple(tape.gather(1, last)[:, 0] for tape in tapes)  # (B, S, H), each (B, H)
+        outputs, state = self(x, self.begin((zero,) * self.cell.parts))  # (B, S, H)
+        last = mask.sum(dim=1).clamp(
+            min=1
+        )  # (B,) position of the last real token in the memory, which has h_0 too
+        last = last[:, None, None].expand(-1, 1, self.hidden_size)  # (B, 1, H)
+        return outputs, tuple(past.gather(1, last)[:, 0] for past in state.memory)  # each (B, H)
 
 
-def build_layer(config: ModelConfig, input_size: int, size: int, *, side: str) -> RecurrentLayer:
+def _append(past: Tensor, new: Tensor) -> Tensor:
+    """(…, t, H) and (…, H) → (…, t + 1, H)"""
+    return torch.cat([past, new.to(past.dtype)[..., None, :]], dim=-2)
+
+
+def build_layer(config: ModelConfig, input_size: int, size: int, *, side: str) -> RecurrentLayer | LSTMNLayer:
     """A layer of the encoder or decoder (`side`), as the settings describe it."""
-    kind = TapeLayer if config.intra_attention in (side, "both") else RecurrentLayer
+    kind = LSTMNLayer if config.intra_attention in (side, "both") else RecurrentLayer
     return kind(config.cell, input_size, size, layer_norm=config.layer_norm)

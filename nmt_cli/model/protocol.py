@@ -1,20 +1,18 @@
-"""The border of the model: all that trainer and search know of it.
+"""The model protocol: everything that training and search know of a model.
 
-B sentences · S source positions · T target positions · K hypotheses a sentence · H size of a state ·
-E size of a word vector · F size of the features · V size of the target vocabulary
+Letters used throughout: B sentences · S source positions · T target positions · K hypotheses per sentence ·
+H size of a state · E size of a word vector · F size of the features · V size of the target vocabulary
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
 
 from nmt_cli.data.batch import Batch
-
-PAD = 0  # the ids of every vocabulary: pad 0, unk 1, bos 2, eos 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +20,7 @@ class Value:
     """Tensors (or tuples of them, or None) whose dimension 0 is the batch."""
 
     def select(self, rows: Tensor) -> Self:
-        """The sentences `rows` (B',) only, in that order."""
+        """Only the sentences `rows` (B',), in that order."""
         return self._map(lambda tensor: tensor.index_select(0, rows))
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> Self:
@@ -39,7 +37,7 @@ class State(Value):
     """What one decoder step hands to the next: (B, K, …)."""
 
     def reorder(self, parents: Tensor) -> Self:
-        """Hypothesis k of sentence b is to continue its hypothesis `parents[b, k]`; parents: (B, K')."""
+        """Let hypothesis k of sentence b continue hypothesis `parents[b, k]`; parents: (B, K')."""
         B = len(parents)
 
         @cache
@@ -56,24 +54,35 @@ class State(Value):
 class Loss(NamedTuple):
     """Sums over the tokens of a batch, so that the caller can divide by the tokens of the whole update."""
 
-    total: Tensor  # () what is minimised; float32
+    total: Tensor  # () what is minimized; float32
     cross_entropy: Tensor  # () the same without label smoothing, for reports; no gradient
     tokens: int
 
 
+class OwnWords(NamedTuple):
+    """Scheduled sampling: how often the decoder is fed its own words, and which."""
+
+    probability: float = 0.0
+    kind: Literal["best", "drawn"] = "best"
+
+
+NO_WORDS = OwnWords()
 MemoryT = TypeVar("MemoryT", bound=Memory)
 StateT = TypeVar("StateT", bound=State)
 
 
 class TranslationModel(Protocol[MemoryT, StateT]):
-    """One step at a time equals teacher forcing. Features become logits apart, where they are needed."""
+    """A model, apart from its being a torch module. One step at a time equals teacher forcing.
+
+    Steps return features; turning them into logits is a separate call, made only where logits are needed.
+    """
 
     def encode(self, source: Tensor, lengths: Tensor) -> MemoryT:
         """Source (B, S) with `lengths` (B,) on the CPU → memory."""
         ...
 
     def decode(self, memory: MemoryT, target_inputs: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Teacher forcing with (B, T): features (B, T, F) and attention (B, T, S), if there is one."""
+        """Teacher forcing with (B, T): features (B, T, F) and attention (B, T, S), if there is any."""
         ...
 
     def start(self, memory: MemoryT, beam: int) -> StateT:
@@ -88,13 +97,32 @@ class TranslationModel(Protocol[MemoryT, StateT]):
         """Features (…, F) → logits (…, V)."""
         ...
 
-    def loss(self, batch: Batch, *, label_smoothing: float = 0.0) -> Loss:
-        """Cross-entropy of the real target tokens, summed."""
+    def loss(
+        self,
+        batch: Batch,
+        *,
+        label_smoothing: float = 0.0,
+        own_words: OwnWords = NO_WORDS,
+        share: float = 1.0,
+    ) -> Loss:
+        """Cross-entropy of the real target tokens, summed; `total` includes any further losses of the model.
+
+        own_words   scheduled sampling: how often the decoder is fed its own words
+        share       fraction of each sentence's target tokens that count, drawn at random; the loss is scaled up
+        """
+        ...
+
+    def forward(self, batch: Batch, **options: Any) -> Loss:
+        """`loss`, under the name that torch's wrappers (`compile`, data parallel) call."""
+        ...
+
+    def learn_baseline(self, loss: Loss) -> None:
+        """Called after each backward pass: update what is learned from the loss without a gradient, if anything."""
         ...
 
 
 def padding_mask(lengths: Tensor, positions: int, device: torch.device) -> Tensor:
-    """(B, S), true on real tokens; `lengths` come from the CPU without making a GPU wait."""
+    """(B, S), true on real tokens; `lengths` (B,) come from the CPU without making a GPU wait."""
     return torch.arange(positions, device=device) < lengths.to(device, non_blocking=True)[:, None]
 
 

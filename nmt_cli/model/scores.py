@@ -1,7 +1,7 @@
-"""Score functions: how well a position of the source suits a query.
+"""Score functions: how well a source position matches a query.
 
-A query is anything that looks at the source: Q is the T steps of teacher forcing, the K hypotheses of a beam,
-or 1. A new score function is one class here and one line in `SCORES`.
+A query is any decoder state that attends to the source: Q counts the T steps of teacher forcing, the K hypotheses
+of a beam, or 1. To add a score function, add a class here and a line in `SCORES`.
 """
 
 import math
@@ -12,22 +12,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear, pad
 
-from nmt_cli.model.fast.additive import additive_score
+from nmt_cli.model.fast.additive import blockwise_additive_score, fits_in_one_block
 
 
 class Sizes(NamedTuple):
-    """What a score function has to know of the model."""
+    """What a score function needs to know of the model."""
 
-    hidden: int  # H, of queries and of what they look at
-    attention: int  # A, in which some compare the two
-    positions: int  # how many of the source `location` can see
+    hidden: int  # H, of queries and source states
+    attention: int  # A, in which some functions compare the two
+    positions: int  # source positions that `location` can see
 
 
 class Score(nn.Module):
-    """e_qs, how well position s of the source suits query q."""
+    """e_qs: how well source position s matches query q."""
 
     def keys(self, states: Tensor) -> Tensor:
-        """What of h_s (B, S, H) does not depend on the query: (B, S, A); computed once for a sentence."""
+        """The part that does not depend on the query, computed once per sentence: h_s (B, S, H) → (B, S, A)."""
         return states
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
@@ -101,7 +101,14 @@ class Additive(Score):
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         """e_s = v · tanh(W q + K_s)"""
-        return additive_score(self.W(query), keys, self.v.weight[0])  # (B, Q, S)
+        return self.compare(self.W(query), keys)  # (B, Q, S)
+
+    def compare(self, q: Tensor, K: Tensor) -> Tensor:
+        """e_s = v · tanh(q + K_s): projected queries q (B, Q, A), keys K (B, S, A) → e (B, Q, S)"""
+        v = self.v.weight[0].to(q.dtype)  # (A,)
+        if fits_in_one_block(q, K):
+            return torch.tanh(q[:, :, None] + K[:, None]) @ v  # (B, Q, S, A) (A,) → (B, Q, S)
+        return blockwise_additive_score(q, K, v)  # the same, never holding all B·Q·S·A values
 
 
 class Concat(Additive):
@@ -112,9 +119,9 @@ class Concat(Additive):
 
 
 class Location(Score):
-    """e = W q, whatever stands there   (Luong et al. 2015, equation 8)
+    """e = W q, whatever the source says   (Luong et al. 2015, equation 8)
 
-    Row s of W scores position s, so there are only so many: later ones get the lowest score of all.
+    Row s of W scores position s, so the number of positions is limited: later ones get the lowest possible score.
     """
 
     def __init__(self, sizes: Sizes) -> None:
@@ -122,9 +129,9 @@ class Location(Score):
         self.W = nn.Linear(sizes.hidden, sizes.positions, bias=False)
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        """e_s = W_s · q; of the keys (B, S, A) only their number matters."""
+        """e_s = W_s · q; only the number of keys (B, S, A) matters."""
         S = keys.shape[1]
-        e = linear(query, self.W.weight[:S])  # (B, Q, S), or fewer
+        e = linear(query, self.W.weight[:S])  # (B, Q, ≤ S)
         return pad(e, (0, S - e.shape[-1]), value=torch.finfo(e.dtype).min)  # (B, Q, S)
 
 
@@ -140,7 +147,7 @@ SCORES: dict[str, Callable[[Sizes], Score]] = {
 
 
 class Covering(Score):
-    """e_s = v · tanh(W q + U h_s + w β_s), β_s = Σ_{t'<t} α_{t's} the attention that h_s has had so far
+    """e_s = v · tanh(W q + U h_s + w β_s), β_s = Σ_{t'<t} α_{t's} the attention h_s has received so far
 
     (Tu et al. 2016, section 3.1, linguistic coverage without fertility; See et al. 2017, equation 11)
     """
@@ -154,9 +161,8 @@ class Covering(Score):
         """U h_s"""
         return self.additive.keys(states)  # (B, S, A)
 
-    def forward(self, query: Tensor, keys: Tensor, coverage: Tensor | None = None) -> Tensor:
+    def forward(self, query: Tensor, keys: Tensor, coverage: Tensor) -> Tensor:  # type: ignore[override]
         """Query (B, Q, H), keys (B, S, A), coverage β (B, Q, S) → e (B, Q, S)."""
-        assert coverage is not None
         q = self.additive.W(query)[:, :, None]  # (B, Q, 1, A)
         h = torch.tanh(q + keys[:, None] + self.w(coverage.to(q.dtype)[..., None]))  # (B, Q, S, A)
         e: Tensor = self.additive.v(h)[..., 0]  # (B, Q, S)

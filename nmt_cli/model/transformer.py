@@ -1,28 +1,51 @@
 """The Transformer: attention in place of recurrence   (Vaswani et al. 2017)
 
     x = √E word + position
-    x ← x + MultiHead(x, x, x)              every position attends to all (decoder: to none after it)
-    x ← x + MultiHead(x, h, h)              decoder only: to the source
+    x ← x + MultiHead(x, x, x)              self-attention (decoder: only to earlier positions)
+    x ← x + MultiHead(x, h, h)              decoder only: attention to the source
     x ← x + W_2 relu(W_1 x)
 
-Each part is wrapped in layer normalization: `pre` x + f(LN(x)), with one more LN at the end (Wang et al. 2019),
+Each sublayer is wrapped in layer normalization: `pre` x + f(LN(x)), with one more LN at the end (Wang et al. 2019),
 or `post` LN(x + f(x)), as in the paper, which needs a longer warm-up.
 """
 
 import math
 from collections.abc import Sequence
-from typing import cast
+from dataclasses import dataclass
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.model.attention import Attention, HeadedReader, HeadedScore, Reading, fused_attention
-from nmt_cli.model.cells import LayerState
-from nmt_cli.model.decoder import Decoded, Decoder, DecoderState, SourceMemory
+from nmt_cli.model.decoder import Decoded, Decoder
 from nmt_cli.model.dropout import Dropout
-from nmt_cli.model.encoder import Encoded
+from nmt_cli.model.encoder import Bridged, Encoded
+from nmt_cli.model.protocol import Memory, State
 from nmt_cli.model.scores import ScaledDot, Sizes
+
+
+class KeysValues(NamedTuple):
+    """What attention compares and reads. In search they are a KV cache: those of all earlier positions."""
+
+    keys: Tensor  # (B, n, S, d) of the source; cache (B, K, n, t, d)
+    values: Tensor  # the same shape
+
+
+@dataclass(frozen=True, eq=False)
+class TransformerMemory(Memory):
+    """The encoded source."""
+
+    mask: Tensor  # (B, S) true on real tokens
+    layers: tuple[KeysValues, ...]  # for each decoder layer (B, n, S, d)
+
+
+@dataclass(frozen=True, eq=False)
+class TransformerState(State):
+    """The KV cache."""
+
+    layers: tuple[KeysValues, ...]  # for each decoder layer (B, K, n, t, d) after t steps
 
 
 def positions(first: int, count: int, like: Tensor) -> Tensor:
@@ -35,8 +58,8 @@ def positions(first: int, count: int, like: Tensor) -> Tensor:
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).to(like.dtype)  # (T, H)
 
 
-class Entrance(nn.Module):
-    """√E word + position; a word vector of another size than H is projected first."""
+class InputEmbedding(nn.Module):
+    """√E word; if E is not H, a projection follows."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -45,7 +68,7 @@ class Entrance(nn.Module):
         self.W = nn.Identity() if E == H else nn.Linear(E, H, bias=False)
 
     def forward(self, words: Tensor) -> Tensor:
-        """Word vectors (B, T, E) → (B, T, H), without positions."""
+        """Word vectors (B, T, E) → (B, T, H)."""
         x: Tensor = self.W(words * self.scale)
         return x
 
@@ -61,9 +84,9 @@ class MultiHead(nn.Module):
         self.attention = Attention(score, reader=HeadedReader(H, n))
         self.W_o = nn.Linear(H, H)
 
-    def remember(self, states: Tensor) -> tuple[Tensor, Tensor]:
+    def remember(self, states: Tensor) -> KeysValues:
         """Keys and values of (B, S, H), each (B, n, S, d)."""
-        return self.attention.keys(states), self.attention.values(states)
+        return KeysValues(self.attention.keys(states), self.attention.values(states))
 
     def forward(
         self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, *, causal: bool = False
@@ -73,8 +96,10 @@ class MultiHead(nn.Module):
         out: Tensor = self.W_o(fused_attention(queries, keys, values, mask, causal=causal))
         return out
 
-    def shown(self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """The same with α (B, Q, S), the mean over the heads; mask (B, S) or (B, Q, S)."""
+    def with_weights(
+        self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The same, with the mean of α over the heads (B, Q, S); mask (B, S) or (B, Q, S)."""
         reading: Reading = self.attention(query, keys, values, mask)
         return self.W_o(reading.context), reading.alpha
 
@@ -88,8 +113,8 @@ class FeedForward(nn.Sequential):
         super().__init__(nn.Linear(H, inner), nn.ReLU(), dropout, nn.Linear(inner, H))
 
 
-class Part(nn.Module):
-    """Around each f: y = x + f(LN(x)), or y = LN(x + f(x)); what f gives is dropped out."""
+class SubLayer(nn.Module):
+    """Wraps a function f: y = x + f(LN(x)), or y = LN(x + f(x)), with dropout on the output of f."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -98,11 +123,11 @@ class Part(nn.Module):
         self.dropout = Dropout(config.dropout, variational=config.variational_dropout)
 
     def enter(self, x: Tensor) -> Tensor:
-        """What f is given: x (B, T, H) → (B, T, H)"""
+        """The input of f: x (B, T, H) → (B, T, H)"""
         return self.norm(x) if self.before else x
 
     def leave(self, x: Tensor, f: Tensor) -> Tensor:
-        """y, from x and what f has given, each (B, T, H)."""
+        """y, from x and the output of f, each (B, T, H)."""
         y = x + self.dropout(f)
         return y if self.before else self.norm(y)  # type: ignore[no-any-return]
 
@@ -112,37 +137,39 @@ class TransformerLayer(nn.Module):
 
     def __init__(self, config: ModelConfig, *, reads_source: bool) -> None:
         super().__init__()
-        self.self_attention, self.around_self = MultiHead(config), Part(config)
+        self.self_attention, self.around_self = MultiHead(config), SubLayer(config)
         if reads_source:
-            self.attention, self.around_attention = MultiHead(config), Part(config)
-        self.feed_forward, self.around_feed = FeedForward(config), Part(config)
+            self.attention, self.around_attention = MultiHead(config), SubLayer(config)
+        self.feed_forward, self.around_feed = FeedForward(config), SubLayer(config)
 
-    def look_around(self, x: Tensor, mask: Tensor | None, *, causal: bool) -> Tensor:
+    def self_attend(self, x: Tensor, mask: Tensor | None, *, causal: bool) -> Tensor:
         """Self-attention of all positions at once: x (B, T, H), mask (B, T) → (B, T, H)"""
-        z = self.around_self.enter(x)
+        z = self.around_self.enter(x)  # (B, T, H)
         keys, values = self.self_attention.remember(z)  # (B, n, T, d) each
         return self.around_self.leave(x, self.self_attention(z, keys, values, mask, causal=causal))
 
-    def look_back(self, x: Tensor, tapes: LayerState) -> tuple[Tensor, LayerState]:
-        """Self-attention of one step: x (B, K, H) and the tapes (B, K, n, t, d) → (B, K, H), longer tapes."""
+    def self_attend_step(self, x: Tensor, cache: KeysValues) -> tuple[Tensor, KeysValues]:
+        """Self-attention of one step: x (B, K, H), KV cache (B, K, n, t, d) → (B, K, H), the extended cache."""
         B, K, H = x.shape
-        z = self.around_self.enter(x).reshape(B * K, 1, H)  # each hypothesis has a past of its own
+        z = self.around_self.enter(x).reshape(B * K, 1, H)  # each hypothesis has its own past
         new = self.self_attention.remember(z)  # (B·K, n, 1, d) each
-        tapes = tuple(
-            torch.cat([tape, one.view(B, K, *one.shape[1:]).to(tape.dtype)], dim=3)  # (B, K, n, t + 1, d)
-            for tape, one in zip(tapes, new, strict=True)
+        cache = KeysValues(
+            *(
+                torch.cat([past, one.view(B, K, *one.shape[1:]).to(past.dtype)], dim=3)  # (B, K, n, t + 1, d)
+                for past, one in zip(cache, new, strict=True)
+            )
         )
-        keys, values = (tape.flatten(0, 1).to(z.dtype) for tape in tapes)  # (B·K, n, t + 1, d)
+        keys, values = (past.flatten(0, 1).to(z.dtype) for past in cache)  # (B·K, n, t + 1, d)
         f = self.self_attention(z, keys, values, None)  # (B·K, 1, H)
-        return self.around_self.leave(x, f.view(B, K, H)), tapes
+        return self.around_self.leave(x, f.view(B, K, H)), cache
 
     def read(
-        self, x: Tensor, source: tuple[Tensor, Tensor], mask: Tensor, *, shown: bool
+        self, x: Tensor, source: KeysValues, mask: Tensor, *, weights: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """Attention to the source: x (B, Q, H), its keys and values → (B, Q, H), α (B, Q, S) if `shown`."""
+        """Attention to the source: x (B, Q, H), its keys and values → (B, Q, H), α (B, Q, S) if `weights`."""
         z, alpha = self.around_attention.enter(x), None
-        if shown:
-            f, alpha = self.attention.shown(z, *source, mask)
+        if weights:
+            f, alpha = self.attention.with_weights(z, *source, mask)
         else:
             f = self.attention(z, *source, mask)
         return self.around_attention.leave(x, f), alpha
@@ -157,7 +184,7 @@ class TransformerEncoder(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.entrance = Entrance(config)
+        self.entrance = InputEmbedding(config)
         self.layers = _layers(config, config.encoder_layers, reads_source=False)
         self.norm = nn.LayerNorm(config.hidden_size) if config.norm == "pre" else nn.Identity()
 
@@ -166,64 +193,61 @@ class TransformerEncoder(nn.Module):
         x = self.entrance(x)
         x = x + positions(0, x.shape[1], x)  # (B, S, H)
         for layer in self.layers:
-            x = layer.feed(layer.look_around(x, mask, causal=False))
+            x = layer.feed(layer.self_attend(x, mask, causal=False))
         return Encoded(self.norm(x), ())
 
 
-class TransformerDecoder(Decoder):
-    """Training: all positions at once, each blind for what comes after it. Search: tapes of keys and values.
+class TransformerDecoder(Decoder[TransformerMemory, TransformerState]):
+    """Training: all positions at once, each blind to later ones. Search: one step at a time with a KV cache.
 
-    What is shown is the attention of the last layer to the source, as the mean over the heads.
+    The attention it reports is that of the last layer to the source, averaged over the heads.
     """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.entrance = Entrance(config)
+        self.entrance = InputEmbedding(config)
         self.layers = _layers(config, config.decoder_layers, reads_source=True)
         self.norm = nn.LayerNorm(config.hidden_size) if config.norm == "pre" else nn.Identity()
 
-    def remember(
-        self, states: Tensor, initial: tuple[LayerState, ...], summary: Tensor | None, mask: Tensor
-    ) -> SourceMemory:
+    def remember(self, states: Tensor, bridged: Bridged, mask: Tensor) -> TransformerMemory:
         """Keys and values (B, n, S, d) of h (B, S, H) for each layer."""
-        layers = tuple(layer.attention.remember(states) for layer in self.layers)
-        return SourceMemory((), None, None, None, mask, layers)
+        return TransformerMemory(mask, tuple(layer.attention.remember(states) for layer in self.layers))
 
-    def start(self, memory: SourceMemory, beam: int) -> DecoderState:
-        """Empty tapes (B, K, n, 0, d)."""
-        tapes = (
-            tuple(part[:, None, :, :0].expand(-1, beam, -1, -1, -1) for part in source)
+    def start(self, memory: TransformerMemory, beam: int) -> TransformerState:
+        """An empty cache (B, K, n, 0, d)."""
+        empty = (
+            KeysValues(*(part[:, None, :, :0].expand(-1, beam, -1, -1, -1) for part in source))
             for source in memory.layers
         )
-        return DecoderState(tuple(tapes))
+        return TransformerState(tuple(empty))
 
-    def decode(self, memory: SourceMemory, y: Tensor, *, attention: bool = True) -> Decoded:
-        """Word vectors y (B, T, E) of all steps → features (B, T, F), attention (B, T, S) if it is asked for."""
+    def decode(self, memory: TransformerMemory, y: Tensor, *, attention: bool = True) -> Decoded:
+        """Word vectors y (B, T, E) of all steps → features (B, T, F), attention (B, T, S) if requested."""
         x, alpha = self.entrance(y), None
         x = x + positions(0, x.shape[1], x)  # (B, T, H)
         for i, (layer, source) in enumerate(zip(self.layers, memory.layers, strict=True)):
-            shown = attention and i == len(self.layers) - 1
-            x = layer.look_around(x, None, causal=True)  # padding stands at the end, where nobody looks
-            x, alpha = layer.read(x, source, memory.mask, shown=shown)
+            weights = attention and i == len(self.layers) - 1
+            x = layer.self_attend(x, None, causal=True)  # padding comes last: no real position sees it
+            x, alpha = layer.read(x, source, memory.mask, weights=weights)
             x = layer.feed(x)
         return Decoded(self.norm(x), alpha)
 
     def step(
-        self, y: Tensor, state: DecoderState, memory: SourceMemory
-    ) -> tuple[Tensor, DecoderState, Tensor | None]:
-        """Word vectors y (B, K, E) of one step → features (B, K, F), longer tapes, attention (B, K, S)."""
-        t = state.layers[0][0].shape[3]
+        self, y: Tensor, state: TransformerState, memory: TransformerMemory
+    ) -> tuple[Tensor, TransformerState, Tensor | None]:
+        """Word vectors y (B, K, E) of one step → features (B, K, F), the longer cache, attention (B, K, S)."""
+        t = state.layers[0].keys.shape[3]
         x, alpha = self.entrance(y), None
         x = x + positions(t, 1, x)  # (B, K, H) all hypotheses are at the same step
-        after: list[LayerState] = []
-        for i, (layer, tapes, source) in enumerate(
+        after: list[KeysValues] = []
+        for i, (layer, cache, source) in enumerate(
             zip(self.layers, state.layers, memory.layers, strict=True)
         ):
-            x, longer = layer.look_back(x, tapes)
-            x, alpha = layer.read(x, source, memory.mask, shown=i == len(self.layers) - 1)
+            x, cache = layer.self_attend_step(x, cache)
+            x, alpha = layer.read(x, source, memory.mask, weights=i == len(self.layers) - 1)
             x = layer.feed(x)
-            after.append(longer)
-        return self.norm(x), DecoderState(tuple(after)), alpha
+            after.append(cache)
+        return self.norm(x), TransformerState(tuple(after)), alpha
 
 
 def _layers(config: ModelConfig, count: int, *, reads_source: bool) -> Sequence[TransformerLayer]:

@@ -28,7 +28,7 @@ from nmt_cli.data.ragged import Ragged
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.device import choose_device
-from nmt_cli.model.fast.step_layout import arrange
+from nmt_cli.model.fast.step_layout import prepare_for_search
 from nmt_cli.search import Ensemble, ModelScorer, Scorer, SearchTree, search
 from nmt_cli.search.constraints import length_limits
 from nmt_cli.search.stopping import MIN_ROWS
@@ -120,7 +120,7 @@ class Translator:
         quantized = set[str]()
         if place.type == "cpu":
             for model in loaded.models:
-                quantized.update(arrange(model, int8=int8))
+                quantized.update(prepare_for_search(model, int8=int8))
         translator = cls(
             loaded.models,
             run.vocabularies,

@@ -12,7 +12,7 @@ from nmt_cli.config.model import ModelConfig
 from nmt_cli.data.batch import Batch
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.attention import (
-    NOTHING,
+    NO_FOCUS,
     Attention,
     Focus,
     HeadedReader,
@@ -22,6 +22,7 @@ from nmt_cli.model.attention import (
     masked_softmax,
     pick,
 )
+from nmt_cli.model.decoder import RecurrentState
 from nmt_cli.model.loss import coverage_loss
 from nmt_cli.model.scores import Covering, ScaledDot, Sizes
 
@@ -40,11 +41,10 @@ def draw(*shape: int, seed: int = 1) -> Tensor:
 def attention_of(**settings: object) -> Attention:
     torch.manual_seed(1)
     attention = build_attention(ModelConfig(embedding_size=6, hidden_size=H, **settings))
-    assert attention is not None
     return attention.double()
 
 
-def look(attention: Attention, focus: Focus = NOTHING) -> tuple[Tensor, Tensor]:
+def look(attention: Attention, focus: Focus = NO_FOCUS) -> tuple[Tensor, Tensor]:
     states = draw(B, S, H, seed=2)
     reading = attention(draw(B, Q, H), attention.keys(states), attention.values(states), MASK, focus)
     return reading.context, reading.alpha
@@ -166,6 +166,7 @@ def test_coverage_is_the_sum_of_the_attention_of_all_steps_before(
     memory = model.encode(batch.source, batch.source_lengths)
     state, total = model.start(memory, 2), torch.zeros(3, 2, 5, dtype=torch.float64)
     for token in (2, 5, 7):
+        assert isinstance(state, RecurrentState)
         assert state.focus.coverage is not None
         assert_close(state.focus.coverage, total, check_dtype=False)
         _, state, alpha = model.step(torch.full((3, 2), token), state, memory)

@@ -12,6 +12,7 @@ from nmt_cli.config import LANGUAGE_MODEL_PRESETS, PRESETS, TRANSLATION_PRESETS,
 from nmt_cli.data.batch import Batch, collate
 from nmt_cli.errors import ConfigError
 from nmt_cli.model import OwnWords, Seq2Seq, build_model
+from nmt_cli.model.recurrent_decoders import PlainMemory
 from nmt_cli.preprocess.memory import count_parameters
 
 Build = Callable[..., Seq2Seq]
@@ -90,7 +91,8 @@ def test_the_first_state_is_zero_and_memory_is_empty(name: str, build: Build, pa
     model = build(ModelConfig.from_preset(name, embedding_size=6, hidden_size=8))
     batch = pad(pairs)
     memory = model.encode(batch.source, batch.source_lengths)
-    assert memory.keys is memory.values is memory.summary is None
+    assert isinstance(memory, PlainMemory)
+    assert memory.summary is None
     assert len(memory.initial) == PRESETS[name].settings["decoder_layers"]
     for part in (part for layer in memory.initial for part in layer):
         assert part.shape == (3, 8)

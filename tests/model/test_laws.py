@@ -12,6 +12,8 @@ from nmt_cli.config.model import ModelConfig
 from nmt_cli.config.presets import TRANSLATION_PRESETS
 from nmt_cli.data.batch import Batch
 from nmt_cli.model import Seq2Seq
+from nmt_cli.model.decoder import RecurrentMemory, RecurrentState
+from nmt_cli.model.transformer import TransformerState
 
 Build = Callable[..., Seq2Seq]
 Pad = Callable[..., Batch]
@@ -120,9 +122,11 @@ def test_start_shares_the_memory_between_hypotheses(
     batch = pad(pairs)
     memory = model.encode(batch.source, batch.source_lengths)
     state = model.start(memory, 7)
-    if preset.cell == "transformer":
-        assert [[part.shape for part in tapes] for tapes in state.layers] == [[(3, 7, 4, 0, 2)] * 2] * 3
+    if isinstance(state, TransformerState):
+        assert [[part.shape for part in cache] for cache in state.layers] == [[(3, 7, 4, 0, 2)] * 2] * 3
         return
+    assert isinstance(state, RecurrentState)
+    assert isinstance(memory, RecurrentMemory)
     for layer, initial in zip(state.layers, memory.initial, strict=True):
         assert layer[0].shape == (3, 7, 8)
         assert layer[0].data_ptr() == initial[0].data_ptr()

@@ -14,11 +14,10 @@ from nmt_cli.data.batch import Batch
 from nmt_cli.errors import ConfigError
 from nmt_cli.model import Seq2Seq, build_model
 from nmt_cli.model.attention import masked_softmax
-from nmt_cli.model.cells import CELLS
 from nmt_cli.model.dropout import Dropout, WordDropout
 from nmt_cli.model.encoder import reversal
-from nmt_cli.model.recurrent import RecurrentLayer
-from nmt_cli.model.sequential_decoder import SequentialDecoder
+from nmt_cli.model.recurrent import CELLS, RecurrentLayer
+from nmt_cli.model.recurrent_decoders import SequentialDecoder
 
 Build = Callable[..., Seq2Seq]
 Pad = Callable[..., Batch]
@@ -180,15 +179,15 @@ def test_the_loop_over_time_drops_what_goes_up_between_its_layers(
     decoder = model.decoder
     assert isinstance(decoder, SequentialDecoder)
     gates = torch.zeros(2, 4, 32)
-    masks = decoder._dropout_masks(gates)
+    masks = decoder.dropout_masks(gates)
     assert [tuple(mask.shape) for mask in masks] == [(2, width, 8)] * 2
     assert not torch.equal(masks[0], masks[1])
 
     # Masks of nothing but zeros cut the first layer off: its weights no longer matter.
-    monkeypatch.setattr(decoder, "_dropout_masks", lambda gates: [gates.new_zeros(*gates.shape[:2], 8)] * 2)
+    monkeypatch.setattr(decoder, "dropout_masks", lambda gates: [gates.new_zeros(*gates.shape[:2], 8)] * 2)
     model.loss(pad(pairs)).total.backward()  # type: ignore[no-untyped-call]
     gradients = [layer.fused.weight_ih_l0.grad for layer in decoder.layers]
     assert [bool(gradient.any()) for gradient in gradients] == [False, False, False]  # type: ignore[operator, union-attr]
     assert bool(decoder.layers[2].fused.weight_hh_l0.grad.any())  # type: ignore[operator, union-attr]
     monkeypatch.undo()
-    assert decoder.eval()._dropout_masks(gates) == []
+    assert decoder.eval().dropout_masks(gates) == []

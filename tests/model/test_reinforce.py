@@ -66,8 +66,8 @@ def test_the_mean_of_the_estimator_is_the_exact_gradient(
         force(choices, monkeypatch)
         memory = model.encode(batch.source, batch.source_lengths)
         decoded = model._decode(memory, batch.target_inputs, attention=True)
-        assert decoded.chances is not None
-        p = decoded.chances[0, 0, choices[0]] * decoded.chances[0, 1, choices[1]]
+        assert decoded.probabilities is not None
+        p = decoded.probabilities[0, 0, choices[0]] * decoded.probabilities[0, 1, choices[1]]
         losses = torch.nn.functional.cross_entropy(
             model.project(decoded.features[0, counted]),
             batch.labels[counted],
@@ -83,15 +83,15 @@ def test_the_mean_of_the_estimator_is_the_exact_gradient(
     assert any(bool(gradient.any()) for gradient in exact)
 
 
-def test_chances_sum_to_one_and_the_total_alone_has_the_extra_terms(
+def test_probabilities_sum_to_one_and_the_total_alone_has_the_extra_terms(
     build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     model, batch = build(hard(), training=True), pad(pairs)
     torch.manual_seed(1)
     memory = model.encode(batch.source, batch.source_lengths)
     decoded = model._decode(memory, batch.target_inputs, attention=True)
-    assert decoded.chances is not None
-    assert_close(decoded.chances.sum(dim=-1), torch.ones(3, 6, dtype=torch.float64))
+    assert decoded.probabilities is not None
+    assert_close(decoded.probabilities.sum(dim=-1), torch.ones(3, 6, dtype=torch.float64))
     torch.manual_seed(1)
     loss = model.loss(batch)
     logits = model.project(decoded.features.flatten(0, 1)[batch.positions])

@@ -12,7 +12,7 @@ from nmt_cli.errors import UsageError
 from nmt_cli.model import Seq2Seq, build_model
 from nmt_cli.model.decoder import RecurrentDecoder
 from nmt_cli.model.fast.int8 import Int8Linear
-from nmt_cli.model.fast.step_layout import arrange
+from nmt_cli.model.fast.step_layout import prepare_for_search
 from nmt_cli.model.transformer import TransformerDecoder
 
 SOURCE, LENGTHS = torch.tensor([[7, 8, 9, 3], [5, 6, 3, 0]]), torch.tensor([4, 3])
@@ -41,10 +41,10 @@ def step_logits(model: Seq2Seq) -> Tensor:
 
 @pytest.mark.parametrize("preset", TRANSLATION_PRESETS)
 @torch.inference_mode()
-def test_an_arranged_model_computes_the_same(preset: str) -> None:
+def test_a_prepared_model_computes_the_same(preset: str) -> None:
     model = model_of(preset, 40, 16)
     before = forced_logits(model), step_logits(model)
-    assert arrange(model) == []
+    assert prepare_for_search(model) == []
     assert model.vocabulary.weight.stride() == (1, 40)
     for a, b in zip(before, (forced_logits(model), step_logits(model)), strict=True):
         torch.testing.assert_close(a, b)
@@ -59,7 +59,7 @@ def test_8_bit_steps_are_near_those_in_full_precision(preset: str) -> None:
             weight.mul_(4)  # as after training: the states of a fresh model are nearly 0
     plain = step_logits(model)
     try:
-        names = arrange(model, int8=True)
+        names = prepare_for_search(model, int8=True)
     except UsageError:
         pytest.skip("this build of torch has no 8-bit products")
     assert "vocabulary" in names
@@ -82,7 +82,7 @@ def test_8_bit_steps_are_near_those_in_full_precision(preset: str) -> None:
 def test_what_counts_as_bounded_is_between_minus_1_and_1(preset: str, settings: dict[str, Any]) -> None:
     model = model_of(preset, 200, 128, **settings)
     try:
-        arrange(model, int8=True)
+        prepare_for_search(model, int8=True)
     except UsageError:
         pytest.skip("this build of torch has no 8-bit products")
     largest: list[float] = []

@@ -13,7 +13,7 @@ from nmt_cli.data.batch import Batch
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.transformer import MultiHead, positions
 
-from .test_tape import step_costs
+from .test_lstmn import step_costs
 
 Build = Callable[..., Seq2Seq]
 Pad = Callable[..., Batch]
@@ -55,13 +55,13 @@ def test_weights_are_computed_only_where_they_are_shown(
     assert_close(shown.features, hidden.features)
     assert shown.attention is not None
     assert hidden.attention is None
-    calls, original = [], MultiHead.shown
+    calls, original = [], MultiHead.with_weights
 
     def noted(self: MultiHead, *args: Tensor) -> tuple[Tensor, Tensor]:
         calls.append(self)
         return original(self, *args)
 
-    monkeypatch.setattr(MultiHead, "shown", noted)
+    monkeypatch.setattr(MultiHead, "with_weights", noted)
     model.train().loss(batch).total.backward()  # type: ignore[no-untyped-call]
     assert calls == []
     model.decode(memory, batch.target_inputs)

@@ -1,9 +1,15 @@
-"""Faster ways to the same numbers. The readable references stand one level up; tests prove both equal.
+"""Faster ways to the same numbers. The readable model stands one level up; tests prove both equal.
 
+For training:
 additive       the additive score of many queries, in blocks
-cells          a step of RNN, GRU and LSTM in place, and its derivative
-scores         energies of one query a sentence, and their derivative
-loop           the loop of the sequential decoders without a tape
+cross_entropy  vocabulary projection and cross-entropy, in chunks
+unroll         the loop of the sequential decoders as a single autograd operation
+loop           its forward pass, without an autograd graph
 loop_backward  its derivative
-unroll         both as one operation of autograd
+cells          for the loop: a step of RNN, GRU and LSTM in place, and its derivative
+scores         for the loop: energies of one query per sentence, and their derivative
+
+For search on a CPU:
+step_layout    `prepare_for_search`: weights laid out for single steps
+int8           matrix products in 8-bit integers
 """

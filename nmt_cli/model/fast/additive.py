@@ -1,7 +1,8 @@
 """The additive score e_s = v · tanh(q + K_s) of many queries, without ever holding B·Q·S·A values.
 
-h = tanh(q + K) is made in blocks, and made again in the backward pass. A block is a few sentences with all
-their queries, or a few queries of one long sentence; on a CPU it fits into the cache.
+h = tanh(q + K) is computed in blocks, and recomputed in the backward pass. A block is a few sentences with all
+their queries, or a few queries of one long sentence; on a CPU it fits into the cache. The plain formula is
+`Additive.compare` in `nmt_cli.model.scores`.
 """
 
 from collections.abc import Iterator
@@ -10,14 +11,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_ON_CPU, _ELSEWHERE = 2**20, 2**24  # elements of a block
+_ON_CPU, _ELSEWHERE = 2**20, 2**24  # elements in a block
 
 
-def additive_score(q: Tensor, K: Tensor, v: Tensor) -> Tensor:
+def fits_in_one_block(q: Tensor, K: Tensor) -> bool:
+    """Whether q (B, Q, A) and K (B, S, A) are so small that blocks bring nothing."""
+    return q.numel() * K.shape[1] <= _block(q)
+
+
+def blockwise_additive_score(q: Tensor, K: Tensor, v: Tensor) -> Tensor:
     """Queries q (B, Q, A), keys K (B, S, A), v (A,) → e (B, Q, S)."""
-    if q.numel() * K.shape[1] <= _block(q):
-        return torch.tanh(q[:, :, None] + K[:, None]) @ v.to(q.dtype)  # (B, Q, S, A) (A,)
-    e: Tensor = _AdditiveScore.apply(q, K, v.to(q.dtype))  # type: ignore[no-untyped-call]
+    e: Tensor = _AdditiveScore.apply(q, K, v)  # type: ignore[no-untyped-call]
     return e
 
 
@@ -36,7 +40,7 @@ class _AdditiveScore(torch.autograd.Function):
     def backward(ctx: Any, de: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """dv = Σ_qs de_qs h_qs;  g_qs = de_qs (1 - h_qs²);  dq = v ∘ Σ_s g_qs;  dK_s = v ∘ Σ_q g_qs"""
         q, K, v = ctx.saved_tensors
-        exact = torch.promote_types(q.dtype, torch.float32)  # of sums over blocks
+        exact = torch.promote_types(q.dtype, torch.float32)  # for sums over blocks
         dq, dK, dv = torch.empty_like(q), torch.zeros_like(K, dtype=exact), torch.zeros_like(v, dtype=exact)
         for rows, queries, h in _blocks(q, K):  # h (b, n, S, A)
             _hidden(q[rows, queries], K[rows], h)

@@ -1,8 +1,8 @@
-"""Recurrent cells for loops without a tape: one step in place, and its derivative.
+"""Recurrent cells for loops without an autograd graph: one step in place, and its derivative.
 
-`advance` turns the input side of the gates x (B, G·H) into their activations and writes the new state;
-`retreat` turns dh, and the dc of an LSTM, into the gradients dx and du of both sides of the gates and leaves
-in dh and dc what reaches the state before directly. The equations are those of `nmt_cli.model.cells`; u is
+`advance` turns the input side of the gates x (B, G·H) into their activations and writes the new state.
+`retreat` turns dh, and the dc of an LSTM, into the gradients dx and du of both sides of the gates, and leaves in dh
+and dc what reaches the previous state directly. The equations are those of `nmt_cli.model.recurrent`; u is
 W_hh h_{t-1} + b_hh (B, G·H).
 """
 
@@ -12,19 +12,19 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from nmt_cli.model.cells import LayerState
+from nmt_cli.model.recurrent import CellState
 
 _sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input  # d σ(a) → d a, from σ(a)
 _tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 
-def rnn_advance(x: Tensor, u: Tensor, before: LayerState, after: LayerState) -> None:
+def rnn_advance(x: Tensor, u: Tensor, before: CellState, after: CellState) -> None:
     """h_t = tanh(x + u)"""
     torch.tanh(x.add_(u), out=after[0])
 
 
 def rnn_retreat(
-    x: Tensor, u: Tensor, before: LayerState, after: LayerState, d: LayerState, dx: Tensor, du: Tensor
+    x: Tensor, u: Tensor, before: CellState, after: CellState, d: CellState, dx: Tensor, du: Tensor
 ) -> None:
     """dx = du = dh ∘ (1 - h_t²)"""
     _tanh_backward(d[0], after[0], grad_input=dx)
@@ -32,7 +32,7 @@ def rnn_retreat(
     d[0].zero_()
 
 
-def gru_advance(x: Tensor, u: Tensor, before: LayerState, after: LayerState) -> None:
+def gru_advance(x: Tensor, u: Tensor, before: CellState, after: CellState) -> None:
     """r, z = σ(x + u);  n = tanh(x + r ∘ u);  h_t = n + z ∘ (h_{t-1} - n)"""
     H = after[0].shape[-1]
     x[:, : 2 * H].add_(u[:, : 2 * H]).sigmoid_()
@@ -42,7 +42,7 @@ def gru_advance(x: Tensor, u: Tensor, before: LayerState, after: LayerState) -> 
 
 
 def gru_retreat(
-    x: Tensor, u: Tensor, before: LayerState, after: LayerState, d: LayerState, dx: Tensor, du: Tensor
+    x: Tensor, u: Tensor, before: CellState, after: CellState, d: CellState, dx: Tensor, du: Tensor
 ) -> None:
     """dn = (1-z) ∘ dh;  dz = (h_{t-1} - n) ∘ dh;  dr = u_n ∘ dx_n;  du_n = r ∘ dx_n;  h_{t-1} gets z ∘ dh"""
     (dh,), H = d, before[0].shape[-1]
@@ -59,7 +59,7 @@ def gru_retreat(
     dh.mul_(z)
 
 
-def lstm_advance(x: Tensor, u: Tensor, before: LayerState, after: LayerState) -> None:
+def lstm_advance(x: Tensor, u: Tensor, before: CellState, after: CellState) -> None:
     """i, f, o = σ(x + u);  g = tanh(x + u);  c_t = f ∘ c_{t-1} + i ∘ g;  h_t = o ∘ tanh(c_t)"""
     h, c = after
     i, f, g, o = x.add_(u).chunk(4, dim=-1)
@@ -71,7 +71,7 @@ def lstm_advance(x: Tensor, u: Tensor, before: LayerState, after: LayerState) ->
 
 
 def lstm_retreat(
-    x: Tensor, u: Tensor, before: LayerState, after: LayerState, d: LayerState, dx: Tensor, du: Tensor
+    x: Tensor, u: Tensor, before: CellState, after: CellState, d: CellState, dx: Tensor, du: Tensor
 ) -> None:
     """dc += dh ∘ o ∘ (1 - tanh²c_t);  di = dc ∘ g;  df = dc ∘ c_{t-1};  dg = dc ∘ i;  do = dh ∘ tanh c_t;
     c_{t-1} gets f ∘ dc
@@ -98,8 +98,8 @@ def lstm_retreat(
 class InPlace(NamedTuple):
     """A kind of cell."""
 
-    advance: Callable[[Tensor, Tensor, LayerState, LayerState], None]
-    retreat: Callable[[Tensor, Tensor, LayerState, LayerState, LayerState, Tensor, Tensor], None]
+    advance: Callable[[Tensor, Tensor, CellState, CellState], None]
+    retreat: Callable[[Tensor, Tensor, CellState, CellState, CellState, Tensor, Tensor], None]
     gates: int
     parts: int
 

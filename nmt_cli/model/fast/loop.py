@@ -1,12 +1,12 @@
-"""The loop of the sequential decoders without autograd's tape, and its derivative written out.
+"""The loop of the sequential decoders without an autograd graph.
 
 Equal to `SequentialDecoder.unroll` in value and gradient, but
 
-* all that multiplies the state of the top layer is one product a step: W_s = [W_hh; W_q; W_r], the recurrent
-  weights, those of the query, and those of the state in the readout;
-* going back, the loop holds only what depends on the step after; every weight then gets its gradient from
+* everything that multiplies the state of the top layer is one product per step: W_s = [W_hh; W_q; W_r], the
+  recurrent weights, those of the query, and those of the state in the readout;
+* going back, the loop contains only what depends on the following step; each weight then gets its gradient from
   all steps in one product, and keys and values from one batched product;
-* tanh(K + q), B·T·S·A values of an additive score, is computed again instead of saved.
+* tanh(K + q), B·T·S·A values of an additive score, is recomputed instead of saved.
 
 Indices: the states are 0 … T, the steps 1 … T; step t leads from state t-1 to state t and uses x[t-1].
 """
@@ -16,12 +16,12 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor
 
-from nmt_cli.model.cells import LayerState
 from nmt_cli.model.fast.cells import IN_PLACE, InPlace
 from nmt_cli.model.fast.scores import AdditiveLoop, DotLoop, ScoreLoop
+from nmt_cli.model.recurrent import CellState
 
 
-class Plan(NamedTuple):
+class Architecture(NamedTuple):
     """What is not a tensor."""
 
     cell: str
@@ -35,41 +35,47 @@ class Plan(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """All tensors the loop depends on. L layers, top included; a layer of L-1 is missing where said."""
+    """All tensors that the loop depends on."""
 
-    x: Tensor | None  # (B, T, G·H) the word side of the first layer's gates; None on the way back
-    W_feed: Tensor  # (G·H, H or F)
+    x: Tensor | None  # (B, T, G·H) the word side of the first layer's gates; None in the backward pass
+    W_fed: Tensor  # (G·H, H or F) for what is fed: the context, or h̃ of the previous step
     keys: Tensor  # (B, S, A)
     values: Tensor  # (B, S, H)
     mask: Tensor | None  # (B, S) true on real tokens; has no gradient
     v: Tensor | None  # (A,) of an additive score
-    W_s: Tensor  # (G·H [+ A] [+ F], H) W_hh of the top layer, W_q if any, W_r if the query comes after
-    b_s: Tensor  # the same rows
-    W_c: Tensor | None  # (F, H) of the context in the readout, if the query comes after
+    W_s: Tensor  # (G·H [+ A] [+ F], H) W_hh of the top layer, W_q if any, W_r if attention comes after the recurrence
+    b_s: Tensor  # (G·H [+ A] [+ F],)
+    W_c: Tensor | None  # (F, H) of the context in the readout, if attention comes after the recurrence
     initial: tuple[Tensor, ...]  # h, or h and c, of each layer, (B, H)
     recurrent: tuple[Tensor, ...]  # W_hh (G·H, H) and b_hh (G·H,) of each layer but the top
     upwards: tuple[Tensor, ...]  # W_ih (G·H, H) and b_ih (G·H,) of each layer but the first
-    masks: tuple[Tensor | None, ...]  # (B, T or 1, H) dropout under each layer but the first, or none
+    masks: tuple[
+        Tensor | None, ...
+    ]  # (B, T or 1, H) dropout below each layer but the first; empty without dropout
 
     def flat(self) -> tuple[Tensor | None, ...]:
-        """All of them in a row, as autograd wants them."""
+        """All tensors in one sequence, as autograd needs them."""
         return (*self[:9], *self.initial, *self.recurrent, *self.upwards, *self.masks)
 
     @classmethod
-    def of(cls, flat: tuple[Any, ...], plan: Plan) -> Self:
-        """The way back from `flat`."""
+    def of(cls, flat: tuple[Any, ...], architecture: Architecture) -> Self:
+        """The inverse of `flat`."""
         lists = iter(flat[9:])
 
         def take(count: int) -> tuple[Tensor, ...]:
             return tuple(next(lists) for _ in range(count))
 
-        between = 2 * (plan.layers - 1)
-        initial, recurrent, upwards = take(plan.layers * plan.in_place.parts), take(between), take(between)
+        between = 2 * (architecture.layers - 1)
+        initial, recurrent, upwards = (
+            take(architecture.layers * architecture.in_place.parts),
+            take(between),
+            take(between),
+        )
         return cls._make((*flat[:9], initial, recurrent, upwards, tuple(lists)))
 
 
 class Saved(NamedTuple):
-    """What the loop leaves behind, for its caller and for the way back."""
+    """What the loop computes, for its caller and for the backward pass."""
 
     gates: list[Tensor]  # of each layer (T, B, G·H): activations
     states: list[list[Tensor]]  # of each layer h, or h and c: (T + 1, B, H)
@@ -78,53 +84,53 @@ class Saved(NamedTuple):
     ]  # of each layer (T, B, G·H) u; of the top (T or T + 1, B, G·H [+ A] [+ F]) W_s s + b_s
     alpha: Tensor  # (T, B, S)
     contexts: Tensor  # (T, B, H)
-    feeds: Tensor | None  # (T + 1, B, F) h̃, if the query comes after
+    fed: Tensor | None  # (T + 1, B, F) h̃, if attention comes after the recurrence
 
     def flat(self) -> list[Tensor]:
-        """All of them in a row."""
-        last = [] if self.feeds is None else [self.feeds]
+        """All tensors in one sequence."""
+        last = [] if self.fed is None else [self.fed]
         states = [part for parts in self.states for part in parts]
         return [*self.gates, *states, *self.products, self.alpha, self.contexts, *last]
 
     @classmethod
-    def of(cls, flat: list[Tensor], plan: Plan) -> Self:
-        """The way back from `flat`."""
-        L, parts, rest = plan.layers, plan.in_place.parts, iter(flat)
+    def of(cls, flat: list[Tensor], architecture: Architecture) -> Self:
+        """The inverse of `flat`."""
+        L, parts, rest = architecture.layers, architecture.in_place.parts, iter(flat)
         gates = [next(rest) for _ in range(L)]
         states = [[next(rest) for _ in range(parts)] for _ in range(L)]
         products = [next(rest) for _ in range(L)]
         return cls(gates, states, products, next(rest), next(rest), next(rest, None))
 
 
-def allocate(plan: Plan, inputs: Inputs) -> Saved:
-    """Buffers for all steps; the first layer's gates start as x."""
+def allocate(architecture: Architecture, inputs: Inputs) -> Saved:
+    """Buffers for all steps; the first layer's gates are initialized with x."""
     assert inputs.x is not None
     x = inputs.x.transpose(0, 1).clone(memory_format=torch.contiguous_format)  # (T, B, G·H)
     (T, B, GH), (_, S, H), new = x.shape, inputs.values.shape, x.new_empty
-    L = plan.layers
+    L = architecture.layers
     return Saved(
         gates=[x, *(new(T, B, GH) for _ in range(L - 1))],
-        states=[[new(T + 1, B, H) for _ in range(plan.in_place.parts)] for _ in range(L)],
+        states=[[new(T + 1, B, H) for _ in range(architecture.in_place.parts)] for _ in range(L)],
         products=[
             *(new(T, B, GH) for _ in range(L - 1)),
-            new(T if plan.query_before else T + 1, B, len(inputs.W_s)),
+            new(T if architecture.query_before else T + 1, B, len(inputs.W_s)),
         ],
         alpha=new(T, B, S),
         contexts=new(T, B, H),
-        feeds=None if inputs.W_c is None else x.new_zeros(T + 1, B, len(inputs.W_c)),
+        fed=None if inputs.W_c is None else x.new_zeros(T + 1, B, len(inputs.W_c)),
     )
 
 
 class Loop:
-    """One unrolling: inputs, buffers, and the steps forwards."""
+    """Inputs, buffers and the forward steps of one loop."""
 
-    def __init__(self, plan: Plan, inputs: Inputs, saved: Saved) -> None:
-        self.plan, self.inputs, self.saved = plan, inputs, saved
+    def __init__(self, architecture: Architecture, inputs: Inputs, saved: Saved) -> None:
+        self.architecture, self.inputs, self.saved = architecture, inputs, saved
         self.score: ScoreLoop = (
             DotLoop(inputs.keys) if inputs.v is None else AdditiveLoop(inputs.keys, inputs.v)
         )
         self.T, _, self.GH = saved.gates[0].shape
-        self.top = plan.layers - 1
+        self.top = architecture.layers - 1
         readout = 0 if inputs.W_c is None else len(inputs.W_c)
         self.A = len(inputs.W_s) - self.GH - readout  # 0: the state itself is the query
         assert inputs.mask is not None
@@ -132,12 +138,12 @@ class Loop:
         masks = (mask.transpose(0, 1) for mask in inputs.masks if mask is not None)
         self.masks = [mask.expand(self.T, -1, -1) for mask in masks]  # (T, B, H)
 
-    def state(self, layer: int, t: int) -> LayerState:
+    def state(self, layer: int, t: int) -> CellState:
         """h_t, or h_t and c_t, of a layer: (B, H)."""
         return tuple(part[t] for part in self.saved.states[layer])
 
     def query(self, t: int) -> Tensor:
-        """What state t of the top layer asks: (B, A)."""
+        """The query of state t of the top layer: (B, A)."""
         if self.A:
             return self.saved.products[-1][t][:, self.GH : self.GH + self.A]
         return self.saved.states[-1][0][t]
@@ -150,17 +156,17 @@ class Loop:
                 part[0] = next(initial)
         for t in range(1, self.T + 1):
             x = self.saved.gates[0][t - 1]  # (B, G·H)
-            if self.plan.query_before:
+            if self.architecture.query_before:
                 self.multiply(t - 1)
                 self.attend(t - 1, t)
-                x.addmm_(self.saved.contexts[t - 1], self.inputs.W_feed.t())  # x += W_feed c_t
+                x.addmm_(self.saved.contexts[t - 1], self.inputs.W_fed.t())  # x += W_fed c_t
                 self.update(t)
             else:
                 if t == 1:
                     self.multiply(0)
                 else:
-                    assert self.saved.feeds is not None
-                    x.addmm_(self.saved.feeds[t - 1], self.inputs.W_feed.t())  # x += W_feed h̃_{t-1}
+                    assert self.saved.fed is not None
+                    x.addmm_(self.saved.fed[t - 1], self.inputs.W_fed.t())  # x += W_fed h̃_{t-1}
                 self.update(t)
                 self.multiply(t)
                 self.attend(t, t)
@@ -182,7 +188,7 @@ class Loop:
     def update(self, t: int) -> None:
         """s_t = cell(x, u) of all layers, from the first to the top;  x = W_ih (mask ∘ s_t of the layer below)"""
         inputs, saved = self.inputs, self.saved
-        for layer in range(self.plan.layers):
+        for layer in range(self.architecture.layers):
             x = saved.gates[layer][t - 1]  # (B, G·H)
             if layer > 0:
                 W_ih, b_ih = inputs.upwards[2 * layer - 2 : 2 * layer]
@@ -193,16 +199,16 @@ class Loop:
             if layer < self.top:
                 W_hh, b_hh = inputs.recurrent[2 * layer : 2 * layer + 2]
                 torch.addmm(b_hh, before[0], W_hh.t(), out=u)
-            self.plan.in_place.advance(x, u, before, self.state(layer, t))
+            self.architecture.in_place.advance(x, u, before, self.state(layer, t))
 
     def read_out(self, t: int) -> None:
         """h̃_t = tanh(W_c c_t + W_r s_t)"""
         assert self.inputs.W_c is not None
-        assert self.saved.feeds is not None
+        assert self.saved.fed is not None
         r = self.saved.products[-1][t][:, self.GH + self.A :]  # (B, F)
-        feed = torch.addmm(r, self.saved.contexts[t - 1], self.inputs.W_c.t(), out=self.saved.feeds[t])
+        feed = torch.addmm(r, self.saved.contexts[t - 1], self.inputs.W_c.t(), out=self.saved.fed[t])
         feed.tanh_()
 
     def dropped(self, x: Tensor, layer: int, t: int) -> Tensor:
-        """What goes up to `layer` at step t: (B, H)."""
+        """x (B, H) after the dropout below `layer` at step t."""
         return x * self.masks[layer - 1][t - 1] if self.masks else x

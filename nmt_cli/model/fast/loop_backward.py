@@ -1,4 +1,4 @@
-"""The derivative of `loop`: the same steps backwards, and after them one product for each weight."""
+"""The derivative of `loop`: the same steps in reverse, then one product for each weight."""
 
 from typing import NamedTuple
 
@@ -11,37 +11,37 @@ _tanh_backward = torch.ops.aten.tanh_backward.grad_input
 _softmax_backward = torch.ops.aten._softmax_backward_data.out
 
 
-class Outside(NamedTuple):
-    """The gradients of what the loop has handed out, each (T, B, …); None if nobody used it."""
+class OutputGradients(NamedTuple):
+    """The gradients of the loop's outputs, each (T, B, …); None if an output was not used."""
 
     states: Tensor | None
     contexts: Tensor | None
     alpha: Tensor | None
-    feeds: Tensor | None
+    fed: Tensor | None
 
 
 class BackwardLoop:
     """d_… has the shape of what it is the gradient of."""
 
-    def __init__(self, loop: Loop, outside: Outside) -> None:
-        self.loop, self.outside = loop, outside
+    def __init__(self, loop: Loop, d_outputs: OutputGradients) -> None:
+        self.loop, self.d_outputs = loop, d_outputs
         saved, empty = loop.saved, torch.empty_like
         self.d_gates = [empty(gates) for gates in saved.gates]
         self.d_products = [empty(product) for product in saved.products]
         self.d_energies = empty(saved.alpha)  # (T, B, S)
         self.d_contexts = empty(saved.contexts)
-        # For each layer what is known so far of dh, and of dc, of the state that the loop has come to.
+        # For each layer, what is known so far of dh (and dc) of the state that the loop has reached.
         self.d_state = [tuple(torch.zeros_like(part[0]) for part in parts) for parts in saved.states]
         new = loop.inputs.values.new_empty
         self.d_alpha = new(loop.saved.alpha.shape[1:])  # (B, S)
         self.d_query = new(loop.query(0).shape)  # (B, A)
-        if not loop.plan.query_before:
-            self.d_products[-1][0, :, loop.GH :] = 0  # state 0 asks nothing
-            self.d_products[-1][-1, :, : loop.GH] = 0  # state T leads nowhere
+        if not loop.architecture.query_before:
+            self.d_products[-1][0, :, loop.GH :] = 0  # state 0 has no query
+            self.d_products[-1][-1, :, : loop.GH] = 0  # no step follows state T
 
     def run(self) -> Inputs:
         """All steps, from the last to the first → the gradients of the inputs."""
-        before = self.loop.plan.query_before
+        before = self.loop.architecture.query_before
         d_s, d_products, W_s = self.d_state[-1][0], self.d_products[-1], self.loop.inputs.W_s
         for t in range(self.loop.T, 0, -1):
             if not before:
@@ -49,37 +49,37 @@ class BackwardLoop:
                 self.attend(t, t)
             if t < len(d_products):
                 d_s.addmm_(d_products[t], W_s)  # ds_t += W_sᵀ dp_t
-            if self.outside.states is not None:
-                d_s.add_(self.outside.states[t - 1])
+            if self.d_outputs.states is not None:
+                d_s.add_(self.d_outputs.states[t - 1])
             self.update(t)
             if before:
-                torch.mm(self.d_gates[0][t - 1], self.loop.inputs.W_feed, out=self.d_contexts[t - 1])
+                torch.mm(self.d_gates[0][t - 1], self.loop.inputs.W_fed, out=self.d_contexts[t - 1])
                 self.attend(t - 1, t)
         d_s.addmm_(d_products[0], W_s)
         return self.gradients()
 
     def read_out(self, t: int) -> None:
-        """dh̃_t = W_feedᵀ dx_{t+1};  dr = (1 - h̃_t²) ∘ dh̃_t;  dc_t = W_cᵀ dr"""
-        loop, d_feeds = self.loop, self.outside.feeds
-        assert loop.saved.feeds is not None
+        """dh̃_t = W_fedᵀ dx_{t+1};  dr = (1 - h̃_t²) ∘ dh̃_t;  dc_t = W_cᵀ dr"""
+        loop, d_fed = self.loop, self.d_outputs.fed
+        assert loop.saved.fed is not None
         assert loop.inputs.W_c is not None
-        feed = loop.saved.feeds[t]  # (B, F)
-        d_feed = torch.zeros_like(feed) if d_feeds is None else d_feeds[t - 1]
+        feed = loop.saved.fed[t]  # (B, F)
+        d_feed = torch.zeros_like(feed) if d_fed is None else d_fed[t - 1]
         if t < loop.T:
-            d_feed = torch.addmm(d_feed, self.d_gates[0][t], loop.inputs.W_feed)
+            d_feed = torch.addmm(d_feed, self.d_gates[0][t], loop.inputs.W_fed)
         d_r = self.d_products[-1][t][:, loop.GH + loop.A :]  # (B, F)
         _tanh_backward(d_feed, feed, grad_input=d_r)
         torch.mm(d_r, loop.inputs.W_c, out=self.d_contexts[t - 1])
 
     def attend(self, state: int, t: int) -> None:
         """dα_s = dc_t · h_s;  de = α ∘ (dα - Σ_s α_s dα_s);  dq by the score"""
-        loop, outside = self.loop, self.outside
+        loop, d_outputs = self.loop, self.d_outputs
         d_context, d_energy = self.d_contexts[t - 1], self.d_energies[t - 1]  # (B, H), (B, S)
-        if outside.contexts is not None:
-            d_context.add_(outside.contexts[t - 1])
+        if d_outputs.contexts is not None:
+            d_context.add_(d_outputs.contexts[t - 1])
         torch.bmm(loop.inputs.values, d_context[..., None], out=self.d_alpha[..., None])
-        if outside.alpha is not None:
-            self.d_alpha.add_(outside.alpha[t - 1])
+        if d_outputs.alpha is not None:
+            self.d_alpha.add_(d_outputs.alpha[t - 1])
         alpha = loop.saved.alpha[t - 1]  # zero on padding, and so is de
         _softmax_backward(self.d_alpha, alpha, -1, alpha.dtype, grad_input=d_energy)
         loop.score.backward(loop.query(state), d_energy, self.d_query)
@@ -95,7 +95,7 @@ class BackwardLoop:
             x, dx = saved.gates[layer][t - 1], self.d_gates[layer][t - 1]  # (B, G·H)
             u, du = (p[layer][t - 1][:, : loop.GH] for p in (saved.products, self.d_products))  # (B, G·H)
             before, after = loop.state(layer, t - 1), loop.state(layer, t)
-            loop.plan.in_place.retreat(x, u, before, after, self.d_state[layer], dx, du)
+            loop.architecture.in_place.retreat(x, u, before, after, self.d_state[layer], dx, du)
             if layer < loop.top:  # that of the top layer is in W_s
                 self.d_state[layer][0].addmm_(du, inputs.recurrent[2 * layer])
             if layer > 0:
@@ -105,10 +105,10 @@ class BackwardLoop:
     def gradients(self) -> Inputs:
         """One product for each weight, over all steps and sentences."""
         loop, inputs, saved, T = self.loop, self.loop.inputs, self.loop.saved, self.loop.T
-        before, GH, A = loop.plan.query_before, loop.GH, loop.A
+        before, GH, A = loop.architecture.query_before, loop.GH, loop.A
         queries = saved.products[-1][..., GH : GH + A] if A else saved.states[-1][0]  # (T or T + 1, B, A)
         d_keys, d_v = loop.score.collected(queries[:T] if before else queries[1:], self.d_energies)
-        fed = saved.contexts if saved.feeds is None else saved.feeds[:T]  # (T, B, H or F)
+        fed = saved.contexts if saved.fed is None else saved.fed[:T]  # (T, B, H or F)
         top, d_top = saved.states[-1][0], self.d_products[-1]
         recurrent: list[Tensor] = []
         upwards: list[Tensor] = []
@@ -119,7 +119,7 @@ class BackwardLoop:
             upwards += [outer(above, x), summed(above)]
         return Inputs(
             x=self.d_gates[0].transpose(0, 1),  # (B, T, G·H)
-            W_feed=outer(self.d_gates[0], fed),
+            W_fed=outer(self.d_gates[0], fed),
             keys=d_keys,
             values=torch.bmm(saved.alpha.permute(1, 2, 0), self.d_contexts.transpose(0, 1)),  # Σ_t α_ts dc_t
             mask=None,

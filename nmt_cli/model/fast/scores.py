@@ -1,7 +1,7 @@
-"""Attention scores for loops without a tape: the energies of one query a sentence, and their derivative.
+"""Attention scores for loops without an autograd graph: the energies of one query per sentence, and their derivative.
 
-The derivative of the keys is not known before the last step, so a score is an object that lives as long as
-one loop and collects it.
+The gradient of the keys is complete only after the last step, so a score is an object that lives as long as one
+loop and accumulates it.
 """
 
 import math
@@ -23,12 +23,12 @@ class ScoreParts(NamedTuple):
 
 
 def is_known(score: Score) -> bool:
-    """Whether the loops know this score function."""
+    """Whether the loops support this score function."""
     return type(score) in (Additive, Concat, Dot, General, ProjectedDot, ScaledDot)
 
 
 def parts_of(score: Score, keys: Tensor) -> ScoreParts:
-    """The parts of a known score function."""
+    """The parts of a supported score function."""
     if isinstance(score, Additive):
         return ScoreParts(keys, W_q=score.W.weight, v=score.v.weight[0])
     if isinstance(score, ProjectedDot):
@@ -46,7 +46,7 @@ class ScoreLoop(Protocol):
         ...
 
     def backward(self, q: Tensor, de: Tensor, dq: Tensor) -> None:
-        """de (B, S), whose rows sum to zero as behind a softmax, → dq (B, A), written into `dq`."""
+        """de (B, S), whose rows sum to zero as those of a softmax do, → dq (B, A), written into `dq`."""
         ...
 
     def collected(self, q: Tensor, de: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -76,7 +76,7 @@ class DotLoop:
 class AdditiveLoop:
     """e_s = v · tanh(q + K_s)
 
-    The B·S·A values h = tanh(q + K) are computed again in the backward pass: one buffer serves all steps.
+    The B·S·A values h = tanh(q + K) are recomputed in the backward pass: one buffer serves all steps.
     """
 
     def __init__(self, keys: Tensor, v: Tensor) -> None:

@@ -1,80 +1,193 @@
-"""The products of a step of search, made fast on a CPU.
+"""The layout for single steps: what makes a step of search fast on a CPU.
 
-A step multiplies one row, or as many as the beam is wide. With the weights stored by column such a
-product takes 0.5 to 0.9 of the time; with many rows about the same. Its last bits are the same from two rows on,
-as long as a row is not too long. With 8-bit weights it reads a quarter as much. What the first layer makes of a word
-does not depend on the sentence: it is computed once for all words.
+A step multiplies one row, or as many as the beam is wide, so it spends most of its time reading weights.
+
+* With weights stored by column such a product takes 0.5 to 0.9 of the time; with many rows about the same. From two
+  rows on its bits are unchanged, as long as rows are not too long.
+* The first layer's product with a word does not depend on the sentence: it is computed once for all words.
+* 8-bit weights are a quarter of the bytes (`int8`).
+
+`prepare_for_search` is all that the rest of the package knows of this. It turns modules of a model into the subclasses
+below, which share their weights and override only the products of a single step.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
-from nmt_cli.model import Seq2Seq
 from nmt_cli.model.attention import weighted_sum
 from nmt_cli.model.decoder import AttentionalState, DeepOutput, RecurrentDecoder
 from nmt_cli.model.encoder import Encoder
 from nmt_cli.model.fast.int8 import quantize
-from nmt_cli.model.lstmn import TapeReader
-from nmt_cli.model.recurrent import RecurrentLayer
-from nmt_cli.model.sequential_decoder import SequentialDecoder
+from nmt_cli.model.lstmn import IntraAttention, LSTMNLayer
+from nmt_cli.model.protocol import Memory, State
+from nmt_cli.model.recurrent import Layer, RecurrentLayer
+from nmt_cli.model.recurrent_decoders import (
+    AttentionDecoder,
+    BahdanauDecoder,
+    FeedingDecoder,
+    SequentialDecoder,
+)
+from nmt_cli.model.seq2seq import Seq2Seq
 
 _LONGEST = 768  # inputs; from 1000 on the last bits depend on the number of rows
 _TABLE = 1 << 25  # numbers in the table of words: 128 MB
 
 
 @torch.no_grad()
-def arrange(model: Seq2Seq, *, int8: bool = False) -> list[str]:
-    """Make the products of single steps fast; gives the names of the layers that compute in 8 bits.
+def prepare_for_search(model: Seq2Seq, *, int8: bool = False) -> list[str]:
+    """Make single steps fast, in place; returns the names of the layers that compute in 8 bits.
 
-    In full precision the model computes the same as before. It can no longer be trained: weights that were shared
+    In full precision the results are the same as before. The model can no longer be trained: weights that were shared
     are copies now.
     """
-    model.decoder.separate()
-    _tabulate_words(model)
+    decoder = model.decoder
+    if isinstance(decoder, RecurrentDecoder):
+        _separate_products(decoder)
+        _tabulate_words(model, decoder)
     quantized = quantize(model, bounded=_bounded(model), kept=_kept(model)) if int8 else []
-    for module in (model.vocabulary, *model.decoder.modules()):
+    for module in (model.vocabulary, *decoder.modules()):
         if type(module) is nn.Linear and module.in_features <= _LONGEST:
             module.weight = nn.Parameter(by_column(module.weight), requires_grad=False)
     return quantized
 
 
 def by_column(weight: Tensor) -> Tensor:
-    """The same matrix (O, I), each column in one piece in memory."""
+    """The same matrix (O, I), each column contiguous in memory."""
     return weight.detach().t().contiguous().t()
 
 
-def _tabulate_words(model: Seq2Seq) -> None:
-    """A table (V, G·H) of W y + b in place of the words y, if nothing else looks at y and it is not too large."""
-    decoder, words = model.decoder, model.target_words
-    if not isinstance(decoder, RecurrentDecoder) or isinstance(decoder.readout, DeepOutput):
-        return
-    first = decoder.layers[0]
+class _Separated(Layer[Any]):
+    """A layer whose products in a single step are modules, which can be replaced by faster ones."""
+
+    input_sides: nn.ModuleList  # W_ih x + b_ih, or one product for each part of x
+    hidden_side: nn.Module  # W_hh h + b_hh
+
+    def separate(self, sizes: Sequence[int] | None) -> None:
+        """Make the modules; `sizes` are those of the parts of x."""
+        W_ih, _, b_ih, _ = self.weights
+        parts = torch.split(W_ih, list(sizes or [W_ih.shape[1]]), dim=1)  # (G·H, I) each
+        biases = [b_ih, *(None for _ in parts[1:])]
+        self.input_sides = nn.ModuleList(_linear(W, b) for W, b in zip(parts, biases, strict=True))
+        W_hh, b_hh = self.fused.weight_hh_l0, self.fused.bias_hh_l0
+        assert isinstance(W_hh, Tensor)
+        assert isinstance(b_hh, Tensor)
+        self.hidden_side = _linear(W_hh, b_hh)
+
+    def input_gates(self, x: Tensor) -> Tensor:
+        gates: Tensor = self.input_sides[0](x)
+        return gates
+
+    def hidden_gates(self, h: Tensor) -> Tensor:
+        gates: Tensor = self.hidden_side(h)
+        return gates
+
+
+class _SeparatedRecurrentLayer(_Separated, RecurrentLayer):
+    pass
+
+
+class _SeparatedLSTMNLayer(_Separated, LSTMNLayer):
+    pass
+
+
+class _SeparatedDecoder(SequentialDecoder[Any]):
+    """A sequential decoder whose first layer is separated: one product for the word, one for what is fed."""
+
+    def word_gates(self, y: Tensor) -> Tensor:
+        return self.layers[0].input_gates(y)
+
+    def fed_gates(self, v: Tensor) -> Tensor:
+        first = self.layers[0]
+        assert isinstance(first, _Separated)
+        gates: Tensor = first.input_sides[1](v)
+        return gates
+
+
+class _SeparatedBahdanauDecoder(_SeparatedDecoder, BahdanauDecoder):
+    pass
+
+
+class _SeparatedFeedingDecoder(_SeparatedDecoder, FeedingDecoder):
+    pass
+
+
+class _TabulatedModel(Seq2Seq):
+    """A model that looks up the first layer's product with a word instead of the word vector."""
+
+    step_words: nn.Embedding  # (V, G·H) W_y y + b
+
+    def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor | None]:
+        return self.decoder.step(self.step_words(tokens), state, memory)
+
+
+_SUBCLASSES = {
+    RecurrentLayer: _SeparatedRecurrentLayer,
+    LSTMNLayer: _SeparatedLSTMNLayer,
+    BahdanauDecoder: _SeparatedBahdanauDecoder,
+    FeedingDecoder: _SeparatedFeedingDecoder,
+    Seq2Seq: _TabulatedModel,
+}
+
+
+def _specialize(module: nn.Module) -> Any:
+    """Turn a module into its subclass here; its weights, hooks and place in the model stay."""
+    module.__class__ = _SUBCLASSES[type(module)]
+    return module
+
+
+def _separate_products(decoder: RecurrentDecoder[Any, Any]) -> None:
+    sizes = None
+    if isinstance(decoder, SequentialDecoder):
+        sizes = _specialize(decoder).input_sizes
+    for i, layer in enumerate(decoder.layers):
+        _specialize(layer).separate(sizes if i == 0 else None)
+
+
+def _tabulate_words(model: Seq2Seq, decoder: RecurrentDecoder[Any, Any]) -> None:
+    """Look up W_y y + b (V, G·H) instead of y, if nothing else needs y and the table is not too large."""
+    words, first = model.target_words, decoder.layers[0]
+    assert isinstance(first, _Separated)
     side = first.input_sides[0]
     assert isinstance(side, nn.Linear)
-    if side.in_features != words.embedding_dim:  # Cho's decoder: the word and a summary of the source
-        return
-    if words.num_embeddings * side.out_features <= _TABLE:
+    needs_word = isinstance(decoder.readout, DeepOutput)
+    has_summary = (
+        side.in_features != words.embedding_dim
+    )  # Cho's decoder: the word and a summary of the source
+    if not needs_word and not has_summary and words.num_embeddings * side.out_features <= _TABLE:
         table = nn.Embedding.from_pretrained(side(words.weight))  # type: ignore[no-untyped-call]
-        model.step_words = table
+        _specialize(model).step_words = table
         first.input_sides[0] = nn.Identity()
 
 
+def _linear(weight: Tensor, bias: Tensor | None) -> nn.Linear:
+    with torch.device("meta"):  # no random initialization: the weights exist
+        layer = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
+    layer.weight = nn.Parameter(weight.detach(), requires_grad=False)
+    if bias is not None:
+        layer.bias = nn.Parameter(bias.detach(), requires_grad=False)
+    return layer
+
+
 def _kept(model: Seq2Seq) -> list[nn.Module]:
-    """What is not part of a step; and W_x of a tape, whose rows are below those of the gates."""
-    tapes = [module.W_x for module in model.decoder.modules() if isinstance(module, TapeReader)]
-    return [*([] if model.encoder is None else [model.encoder]), model.bridge, *tapes]
+    """What is not part of a step; and W_x of an LSTMN layer, whose rows are below those of the gates."""
+    readers = [module.W_x for module in model.decoder.modules() if isinstance(module, IntraAttention)]
+    return [*([] if model.encoder is None else [model.encoder]), model.bridge, *readers]
 
 
 def _bounded(model: Seq2Seq) -> list[nn.Module]:
-    """The layers whose input is never above 1 or below -1: states of cells, means of them, what a tanh gives."""
+    """The layers whose input is within ±1: states of cells, weighted means of states, the output of a tanh."""
     decoder = model.decoder
     if not isinstance(decoder, RecurrentDecoder):
         return []
-    layers = [layer.hidden_side for layer in decoder.layers if layer.hidden_side is not None]
-    if isinstance(decoder, SequentialDecoder) and not decoder.query_before:  # fed h̃, not the context
-        layers += decoder.layers[0].input_sides[1:]
+    separated = [layer for layer in decoder.layers if isinstance(layer, _Separated)]
+    layers = [layer.hidden_side for layer in separated]
+    if isinstance(decoder, FeedingDecoder):  # it is fed h̃; the context may be larger
+        layers += separated[0].input_sides[1:]
     if isinstance(decoder.readout, AttentionalState):
         layers.append(model.vocabulary)
         if _reads_states(model.encoder, decoder) and _gives_states(decoder):
@@ -82,15 +195,16 @@ def _bounded(model: Seq2Seq) -> list[nn.Module]:
     return layers
 
 
-def _reads_states(encoder: nn.Module | None, decoder: RecurrentDecoder) -> bool:
-    """Whether the context is a mean of states of the encoder, or else a summary, which comes out of a tanh."""
-    attention = decoder.attention
-    return attention is None or (attention.reader is weighted_sum and _gives_states(encoder))
+def _reads_states(encoder: nn.Module | None, decoder: RecurrentDecoder[Any, Any]) -> bool:
+    """Whether the context is a weighted mean of encoder states, or else a summary, which is the output of a tanh."""
+    if not isinstance(decoder, AttentionDecoder):
+        return True
+    return decoder.attention.reader is weighted_sum and _gives_states(encoder)
 
 
 def _gives_states(part: nn.Module | None) -> bool:
-    """Whether what comes out of encoder or decoder is the state of a cell, without sums or layer norms."""
+    """Whether the output of the encoder or decoder is the state of a cell, without sums or layer normalization."""
     if not isinstance(part, Encoder | RecurrentDecoder) or part.residual:
         return False
-    layers = [module for module in part.modules() if isinstance(module, RecurrentLayer)]
+    layers = [module for module in part.modules() if isinstance(module, Layer)]
     return all(isinstance(layer.norm, nn.Identity) for layer in layers)

@@ -11,10 +11,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.data.batch import Batch
+from nmt_cli.explanation.self_attention import self_attention
 from nmt_cli.model import Seq2Seq
-from nmt_cli.model.lstmn import TapeLayer
-from nmt_cli.model.recurrent import RecurrentLayer
-from nmt_cli.model.self_attention import self_attention
+from nmt_cli.model.lstmn import LSTMNLayer
+from nmt_cli.model.recurrent import Layer
 
 Build = Callable[..., Seq2Seq]
 Pad = Callable[..., Batch]
@@ -22,9 +22,9 @@ Pairs = list[tuple[list[int], list[int]]]
 X, H = 3, 4
 
 
-def layer_of(cell: str) -> TapeLayer:
+def layer_of(cell: str) -> LSTMNLayer:
     torch.manual_seed(1)
-    return TapeLayer(cell, X, H, layer_norm=False).double()
+    return LSTMNLayer(cell, X, H, layer_norm=False).double()
 
 
 @pytest.mark.parametrize("cell", ["rnn", "lstm"])
@@ -33,27 +33,27 @@ def test_a_layer_computes_the_equations_of_the_paper(cell: str) -> None:
     x = torch.randn(1, 4, X, dtype=torch.float64)
     first = tuple(torch.randn(1, H, dtype=torch.float64) for _ in range(layer.cell.parts))
     outputs, _ = layer(x, layer.begin(first))
-    W_ih, W_hh, b_ih, b_hh = RecurrentLayer.weights.fget(layer)  # type: ignore[attr-defined]
+    W_ih, W_hh, b_ih, b_hh = Layer.weights.fget(layer)  # type: ignore[attr-defined]
     A, b = torch.cat([W_ih, W_hh], dim=1), b_ih + b_hh
     score, W_x = layer.reader.score, layer.reader.W_x
-    tape = [tuple(part[0] for part in first)]
-    s = tape[0][0]
+    past = [tuple(part[0] for part in first)]
+    s = past[0][0]
     for t in range(4):
-        a = torch.stack([score.v(torch.tanh(score.U(h[0]) + W_x(x[0, t]) + score.W(s)))[0] for h in tape])
+        a = torch.stack([score.v(torch.tanh(score.U(h[0]) + W_x(x[0, t]) + score.W(s)))[0] for h in past])
         alpha = a.softmax(dim=0)
         read = [
-            torch.stack([w * state[part] for w, state in zip(alpha, tape, strict=True)]).sum(dim=0)
+            torch.stack([w * state[part] for w, state in zip(alpha, past, strict=True)]).sum(dim=0)
             for part in range(len(first))
         ]
         s = read[0]
         z = A @ torch.cat([x[0, t], s]) + b
         if cell == "rnn":
-            tape.append((torch.tanh(z),))
+            past.append((torch.tanh(z),))
         else:
             i, f, g, o = z.chunk(4)
             c = f.sigmoid() * read[1] + i.sigmoid() * g.tanh()
-            tape.append((o.sigmoid() * c.tanh(), c))
-        assert_close(outputs[0, t], tape[-1][0])
+            past.append((o.sigmoid() * c.tanh(), c))
+        assert_close(outputs[0, t], past[-1][0])
 
 
 @pytest.mark.parametrize("cell", ["rnn", "lstm"])
@@ -79,7 +79,7 @@ def test_reading_stops_at_the_last_real_token() -> None:
     assert_close(last[0][0], outputs[0, 4])
 
 
-def test_a_step_of_search_costs_as_much_more_as_the_tape_is_longer(
+def test_a_step_of_search_costs_as_much_more_as_the_memory_is_longer(
     build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     model, batch = build(ModelConfig.from_preset("cheng2016", embedding_size=6, hidden_size=8)), pad(pairs)

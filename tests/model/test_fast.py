@@ -1,4 +1,4 @@
-"""The loop without a tape equals the plain one, in value and gradient."""
+"""What is fast equals what is plain, in value and gradient: the loop over time and the additive score."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -13,12 +13,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.data.batch import Batch
 from nmt_cli.model import Seq2Seq
-from nmt_cli.model.cells import CELLS
-from nmt_cli.model.fast.additive import additive_score
-from nmt_cli.model.fast.loop import Inputs, Plan
-from nmt_cli.model.fast.unroll import unroll
-from nmt_cli.model.scores import SCORES
-from nmt_cli.model.sequential_decoder import SequentialDecoder, Unrolled
+from nmt_cli.model.fast.loop import Architecture, Inputs
+from nmt_cli.model.fast.unroll import can_unroll, run_loop, unroll
+from nmt_cli.model.recurrent import CELLS
+from nmt_cli.model.recurrent_decoders import AttentionMemory, SequentialDecoder, Steps
+from nmt_cli.model.scores import SCORES, Additive, Sizes
 
 Build = Callable[..., Seq2Seq]
 Pad = Callable[..., Batch]
@@ -58,17 +57,23 @@ def unrolled(
     torch.manual_seed(5)  # of dropout
     memory = model.encode(batch.source, batch.source_lengths)
     y = model._word_vectors(model.target_words, batch.target_inputs)
-    W_y, W_feed, b = decoder._input_weights()
-    gates = torch.nn.functional.linear(y, W_y, b)
-    assert decoder.is_fast(gates)
-    loop = decoder.unroll_fast if fast else decoder.unroll
-    *found, chances = loop(gates, W_feed, memory, decoder._dropout_masks(gates))
-    assert chances is None
+    assert isinstance(memory, AttentionMemory)
+    W_y, W_fed, b = decoder.input_weights()
+    words = torch.nn.functional.linear(y, W_y, b)
+    assert can_unroll(decoder, words)
+    masks = decoder.dropout_masks(words)
+    steps = (
+        Steps(*unroll(decoder, words, W_fed, memory, masks))
+        if fast
+        else decoder.unroll(words, W_fed, memory, masks)
+    )
+    *found, probabilities = steps
+    assert probabilities is None
     torch.manual_seed(6)
     weights = [torch.randn(value.shape, dtype=value.dtype) for value in found]
     total = sum(
         (value * weight).sum()
-        for name, value, weight in zip(Unrolled._fields, found, weights, strict=False)
+        for name, value, weight in zip(Steps._fields, found, weights, strict=False)
         if part in (None, name)
     )
     assert isinstance(total, Tensor)
@@ -104,7 +109,7 @@ both = pytest.mark.parametrize("overrides", [BAHDANAU, LUONG], ids=["bahdanau", 
 
 
 @both
-@pytest.mark.parametrize("part", ["states", "contexts", "attention", "feeds"])
+@pytest.mark.parametrize("part", ["s", "context", "alpha", "fed"])
 def test_each_thing_found_has_the_gradient_of_the_plain_loop(
     part: str, overrides: dict[str, Any], build: Build, pad: Pad, pairs: Pairs
 ) -> None:
@@ -162,7 +167,7 @@ def test_every_input_passes_a_gradient_check(attention: str, order: str, cell: s
 
     inputs = Inputs(
         x=draw(B, T, GH),
-        W_feed=draw(GH, H if before else F),
+        W_fed=draw(GH, H if before else F),
         keys=draw(B, S, A),
         values=draw(B, S, H),
         mask=torch.tensor([[True, True, True], [True, True, False]]),
@@ -175,10 +180,10 @@ def test_every_input_passes_a_gradient_check(attention: str, order: str, cell: s
         upwards=(draw(GH, H), draw(GH)),
         masks=(torch.tensor([0.0, 2.0], dtype=torch.float64).expand(B, T, H),),
     )
-    plan = Plan(cell, 2, before)
+    architecture = Architecture(cell, 2, before)
 
     def outputs(*flat: Tensor | None) -> tuple[Tensor, ...]:
-        return unroll(plan, Inputs.of(flat, plan))
+        return run_loop(architecture, Inputs.of(flat, architecture))
 
     assert torch.autograd.gradcheck(outputs, inputs.flat())  # type: ignore[arg-type]
 
@@ -203,13 +208,12 @@ def test_which_loop_serves_is_decided_by_the_settings(
 ) -> None:
     decoder = build(configured(**BAHDANAU | overrides)).decoder
     assert isinstance(decoder, SequentialDecoder)
-    assert decoder.is_fast(torch.zeros(1, 1, 24)) is fast
-    assert not decoder.is_fast(torch.zeros(1, 1, 24, dtype=torch.bfloat16))
+    assert can_unroll(decoder, torch.zeros(1, 1, 24)) is fast
+    assert not can_unroll(decoder, torch.zeros(1, 1, 24, dtype=torch.bfloat16))
     with torch.autocast("cpu", torch.bfloat16):
-        assert not decoder.is_fast(torch.zeros(1, 1, 24))
-    assert decoder.attention is not None
-    decoder.attention.normaliser = lambda e, mask: e
-    assert not decoder.is_fast(torch.zeros(1, 1, 24))
+        assert not can_unroll(decoder, torch.zeros(1, 1, 24))
+    decoder.attention.normalizer = lambda e, mask: e
+    assert not can_unroll(decoder, torch.zeros(1, 1, 24))
 
 
 @both
@@ -267,32 +271,38 @@ def test_a_step_more_is_a_bounded_number_of_operations(
     )
 
 
+def additive(dtype: torch.dtype) -> tuple[Additive, Tensor, Tensor]:
+    """A score with A = 5, projected queries (2, 7, 5) and keys (2, 3, 5)."""
+    torch.manual_seed(1)
+    score, q, K = Additive(Sizes(4, 5, 0)), torch.randn(2, 7, 5), torch.randn(2, 3, 5)
+    return score.to(dtype), q.to(dtype).requires_grad_(), K.to(dtype).requires_grad_()
+
+
 @pytest.mark.parametrize("held", [1, 2 * 3 * 5, 7 * 3 * 5, 2 * 7 * 3 * 5 - 1])
-def test_an_additive_score_in_blocks_equals_the_whole(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    generator = torch.Generator().manual_seed(1)
-    inputs = tuple(
-        torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
-        for shape in ((2, 7, 5), (2, 3, 5), (5,))
-    )
-    whole = additive_score(*inputs)
-    expected = torch.autograd.grad(whole.square().sum(), inputs)
+def test_the_additive_score_in_blocks_equals_the_plain_formula(
+    held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    score, q, K = additive(torch.float64)
+    inputs = q, K, score.v.weight
+    plain = score.compare(q, K)
+    assert_close(plain, score.v(torch.tanh(q[:, :, None] + K[:, None]))[..., 0])
+    expected = torch.autograd.grad(plain.square().sum(), inputs)
     monkeypatch.setattr("nmt_cli.model.fast.additive._ON_CPU", held)
-    blocks = additive_score(*inputs)
+    blocks = score.compare(q, K)
     assert type(blocks.grad_fn).__name__ == "_AdditiveScoreBackward"
-    assert_close(blocks, whole)
+    assert_close(blocks, plain)
     assert_close(torch.autograd.grad(blocks.square().sum(), inputs), expected)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_an_additive_score_in_blocks_works_in_half_precision(
+def test_the_additive_score_in_blocks_works_in_half_precision(
     dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    score, q, K = additive(torch.float32)
+    inputs = q, K, score.v.weight
+    expected = torch.autograd.grad(score.compare(q, K).sum(), inputs)
     monkeypatch.setattr("nmt_cli.model.fast.additive._ON_CPU", 30)
-    torch.manual_seed(1)
-    exact = tuple(torch.randn(shape).requires_grad_() for shape in ((2, 7, 5), (2, 3, 5), (5,)))
-    expected = torch.autograd.grad(additive_score(*exact).sum(), exact)
-    q, K, v = exact
     with torch.autocast("cpu", dtype):
-        e = additive_score(q.to(dtype), K.to(dtype), v)
+        e = score.compare(q.to(dtype), K.to(dtype))
     assert e.dtype == dtype
-    assert_close(torch.autograd.grad(e.float().sum(), exact), expected, rtol=5e-2, atol=5e-2)
+    assert_close(torch.autograd.grad(e.float().sum(), inputs), expected, rtol=5e-2, atol=5e-2)
