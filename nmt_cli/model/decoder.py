@@ -84,12 +84,15 @@ class RecurrentDecoder(Decoder[RecurrentMemoryT, RecurrentStateT]):
         self.dropout = Dropout(config.dropout, variational=config.variational_dropout)
         self.residual = config.residual
 
-    def initial_layers(self, memory: RecurrentMemoryT, beam: int) -> tuple[LayerState, ...]:
-        """The states (B, K, …) that the layers begin with; those (B, H) in memory are not copied."""
-        return tuple(
-            layer.begin(tuple(part[:, None].expand(-1, beam, -1) for part in initial))
-            for layer, initial in zip(self.layers, memory.initial, strict=True)
-        )
+    def initial_layers(self, memory: RecurrentMemoryT, beam: int | None = None) -> tuple[LayerState, ...]:
+        """The states that the layers begin with, (B, …), or (B, K, …) for `beam` hypotheses.
+
+        Hypotheses share the states (B, H) in memory: nothing is copied.
+        """
+        states = memory.initial
+        if beam is not None:
+            states = tuple(tuple(part[:, None].expand(-1, beam, -1) for part in state) for state in states)
+        return tuple(layer.begin(state) for layer, state in zip(self.layers, states, strict=True))
 
     def climb(
         self,

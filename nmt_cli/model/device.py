@@ -6,7 +6,7 @@ from nmt_cli.errors import UsageError
 
 
 def choose_device(name: str, local_rank: int = 0) -> torch.device:
-    """The device that `--device` names; `auto` is the first GPU, or with several processes one for each."""
+    """The device named by `--device`; `auto` is the GPU of this process (`local_rank`) if there is one."""
     if name in ("auto", "cuda") and torch.cuda.is_available():
         return _cuda(local_rank)
     if name == "auto":
@@ -28,8 +28,8 @@ def _cuda(index: int) -> torch.device:
 
 
 def _missing(name: str) -> UsageError:
-    there = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+    available = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
     if torch.backends.mps.is_available():
-        there.append("mps")
+        available.append("mps")
     build = "" if torch.version.cuda else "; this build of torch has no CUDA"
-    return UsageError(f"there is no device {name}", hint=f"there is: {', '.join(there)} (or auto){build}")
+    return UsageError(f"no such device: {name}", hint=f"available: {', '.join(available)} (or auto){build}")

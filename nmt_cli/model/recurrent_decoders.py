@@ -61,8 +61,7 @@ class PlainDecoder(RecurrentDecoder[PlainMemory, RecurrentState]):
 
     def decode(self, memory: PlainMemory, y: Tensor, *, attention: bool = True) -> Decoded:
         """Word vectors y (B, T, E) of all steps → features (B, T, F)."""
-        initial = tuple(layer.begin(state) for layer, state in zip(self.layers, memory.initial, strict=True))
-        features, _ = self._run(y, initial, memory, one_step=False)
+        features, _ = self._run(y, self.initial_layers(memory), memory, one_step=False)
         return Decoded(features, None)
 
     def step(
@@ -116,8 +115,14 @@ class AttentionDecoder(RecurrentDecoder[AttentionMemory, RecurrentStateT]):
 class ParallelDecoder(AttentionDecoder[RecurrentState]):
     """The context never returns to the layer that attends, so all positions attend in one product.
 
-    top attends:     s = RNN(y);  c = attend(s);  readout(s, y, c)          (Luong et al. 2015, no feeding)
-    bottom attends:  s¹ = RNN¹(y);  c = attend(s¹);  xˡ⁺¹ = RNNˡ([xˡ; c])   (Wu et al. 2016, section 3)
+    top attends      (Luong et al. 2015, section 3, without input feeding)
+        s_t = LSTM(y_{t-1}, s_{t-1})                            `recurrent.lstm_cell`
+        e_ts = s_t · W h_s                                      `scores.General`
+        α_t = softmax(e_t);  c_t = Σ_s α_ts h_s                 `attention.Attention`
+        h̃_t = tanh(W_c [c_t; s_t])                             `decoder.AttentionalState`
+
+    bottom attends   (Wu et al. 2016, section 3)
+        s¹_t = LSTM¹(y_{t-1}, s¹_{t-1});  c_t = attend(s¹_t);  xˡ⁺¹_t = LSTMˡ([xˡ_t; c_t], sˡ_{t-1})
 
     Wu et al. attend with the previous state of the bottom layer; here it is the new one, which knows y_{t-1}.
     """
@@ -133,7 +138,7 @@ class ParallelDecoder(AttentionDecoder[RecurrentState]):
 
     def decode(self, memory: AttentionMemory, y: Tensor, *, attention: bool = True) -> Decoded:
         """Word vectors y (B, T, E) of all steps → features (B, T, F), attention (B, T, S)."""
-        initial = [layer.begin(state) for layer, state in zip(self.layers, memory.initial, strict=True)]
+        initial = self.initial_layers(memory)
         s, _ = self.climb(y, initial[: self.below], one_step=False)  # (B, T, H)
         c, alpha, probabilities = self.attention.all_steps(s, memory.keys, memory.values, memory.mask)
         x, _ = self.climb(s, initial[self.below :], first=self.below, context=c, one_step=False)  # (B, T, H)
@@ -145,9 +150,8 @@ class ParallelDecoder(AttentionDecoder[RecurrentState]):
         """Word vectors y (B, K, E) of one step → features (B, K, F), the next state, attention (B, K, S)."""
         s, lower = self.climb(y, state.layers[: self.below], one_step=True)  # (B, K, H)
         c, alpha, _ = self.attend(s, memory, state.focus)  # (B, K, H), (B, K, S)
-        x, upper = self.climb(
-            s, state.layers[self.below :], first=self.below, context=c, one_step=True
-        )  # (B, K, H)
+        above = state.layers[self.below :]  # none if the top layer attends
+        x, upper = self.climb(s, above, first=self.below, context=c, one_step=True)  # (B, K, H)
         features = self.dropout(self.readout(x, y, c))  # (B, K, F)
         return features, RecurrentState((*lower, *upper), state.focus.after(alpha)), alpha
 

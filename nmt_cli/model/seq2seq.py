@@ -205,7 +205,7 @@ def build_model(
     if tying == "all" and not shared:
         raise ConfigError(
             "model.tied_embeddings = all contradicts vocabulary.joint = false",
-            hint="set model.tied_embeddings = decoder, or make the data with vocabulary.joint = true",
+            hint="set model.tied_embeddings = decoder, or preprocess with vocabulary.joint = true",
         )
     with torch.random.fork_rng(
         devices=[]

@@ -93,7 +93,7 @@ def test_a_given_translation_is_looked_at(nmt: Run, run: Path) -> None:
         (["RUN", "ba", "--beam", "0"], 2, "search.beam_size = 0: input should be greater", "nmt config"),
         (["RUN", "ba", "--set", "model.cell=gru"], 2, "model.cell", "search"),
         (["RUN", "ba", "--set", "search.beam=3"], 2, "nearest: search.beam_size", "nmt config"),
-        (["RUN", "ba", "--device", "cuda:7"], 2, "there is no device cuda:7", "there is: cpu"),
+        (["RUN", "ba", "--device", "cuda:7"], 2, "no such device: cuda:7", "available: cpu"),
         (["RUN", "ba", "de", "--svg", "OUT/a.svg"], 2, "--svg draws one sentence, and there are 2", "--html"),
         (["RUN", "ba", "--html", "OUT/no/a.html"], 1, "cannot write OUT/no/a.html: No such file", "another place"),
         (["RUN", "ba", "--html", "OUT"], 2, "OUT is a directory", "path of a file"),

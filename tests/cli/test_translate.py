@@ -132,7 +132,7 @@ def test_tsv_and_json_have_one_row_a_line(nmt: Run, run: Path) -> None:
         (["FILE"], 2, "FILE is a file, not a run directory", "--input FILE"),
         (["RUN", "--beam", "0"], 2, "search.beam_size = 0: input should be greater", "nmt config"),
         (["RUN", "--input", "NOWHERE"], 1, "NOWHERE does not exist", " has "),
-        (["RUN", "--device", "cuda:7"], 2, "there is no device cuda:7", "there is: cpu"),
+        (["RUN", "--device", "cuda:7"], 2, "no such device: cuda:7", "available: cpu"),
         (["RUN", "--set", "train.seed=1"], 2, "--set train.seed: only search.* can be set here", "nmt config"),
         (["RUN", "--set", "search.beam=1"], 2, "nearest: search.beam_size", "nmt config"),
         (["RUN", "--tsv", "--json"], 2, "--tsv contradicts --json", "one format"),

@@ -41,7 +41,7 @@ def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["DATA", "--out", "NEW", "--preset", "luong2016"], 2, "no such preset (nearest: luong2015", "nmt config"),
         (["DATA", "--out", "NEW", "--set", "train.batch_token=3"], 2, "nearest: train.batch_tokens", "nmt config"),
         (["DATA", "NOWHERE.toml", "--out", "NEW"], 2, "cannot read NOWHERE.toml", "TOML file"),
-        (["DATA", "--out", "NEW", "--device", "cuda:7"], 2, "there is no device cuda:7", "there is: cpu"),
+        (["DATA", "--out", "NEW", "--device", "cuda:7"], 2, "no such device: cuda:7", "available: cpu"),
         (["DATA", "--out", "NEW", "--set", "vocabulary.size=99"], 2, "but DATA was made with 300", "preprocess"),
         (["DATA", "--out", "NEW", "--init", "DATA"], 1, "DATA is a data directory", "give a run directory"),
         (["--resume", "DATA"], 1, "DATA is a data directory", "give a run directory"),

@@ -226,9 +226,9 @@ def test_a_missing_device_lists_those_that_exist() -> None:
     if not torch.cuda.is_available():
         assert choose_device("auto").type in ("cpu", "mps")
         for name in ("cuda", "cuda:1", "tpu", "cuda:x"):
-            with pytest.raises(UsageError, match=f"there is no device {name}") as caught:
+            with pytest.raises(UsageError, match=f"no such device: {name}") as caught:
                 choose_device(name)
-            assert "there is: cpu" in caught.value.hint
+            assert "available: cpu" in caught.value.hint
 
 
 def test_an_unsupported_precision_suggests_supported_ones() -> None:

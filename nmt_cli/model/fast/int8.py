@@ -1,4 +1,4 @@
-"""Matrix products in 8-bit integers on a CPU: a step of search spends most of its time on reading weights."""
+"""Matrix products in 8-bit integers on a CPU: a step of search spends most of its time reading weights."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from torch import Tensor, nn
 
 from nmt_cli.errors import UsageError
 
-_SMALLEST = 1 << 14  # weights below which a product is not worth it
+_SMALLEST = 1 << 14  # weights; smaller products are not worth it
 
 
 class Int8Linear(nn.Linear):
     """y = W x + b with W in 8 bits, a scale for each row of W, and x in 8 bits, a scale for each x.
 
-    A scale for each x, not for the whole batch: neighbours change nothing. If |x| ≤ 1 it is 1. Sums of integers are
-    exact, so the shape of the batch changes nothing either. The weights are kept in full as well, for those who read
-    them.
+    Each x has its own scale, so that the rest of the batch has no influence; if |x| ≤ 1, the scale is 1. Integer sums
+    are exact, so the shape of the batch has no influence either. The full-precision weights are kept as well, for code
+    that reads them.
     """
 
     _packed: Any
@@ -28,7 +28,7 @@ class Int8Linear(nn.Linear):
 
     @classmethod
     def of(cls, linear: nn.Linear, *, bounded: bool = False) -> Self:
-        """The same layer, its weights shared; `bounded`: no input is above 1 or below -1."""
+        """The same layer with shared weights; `bounded`: all inputs are within ±1."""
         with torch.device("meta"):
             layer = cls(linear.in_features, linear.out_features, bias=linear.bias is not None)
         layer.weight = linear.weight
@@ -57,15 +57,16 @@ class Int8Linear(nn.Linear):
 def quantize(
     model: nn.Module, *, bounded: Collection[nn.Module] = (), kept: Collection[nn.Module] = ()
 ) -> list[str]:
-    """Replace the linear layers that are called as modules; gives their names.
+    """Replace the linear layers that are called as modules; returns their names.
 
-    What uses weights directly stays as it is: recurrent layers over whole sentences, embeddings. So do the modules
-    in `kept` and all within.
-    `bounded`: layers whose input is never above 1 or below -1.
+    bounded   layers whose inputs are within ±1
+    kept      modules to leave as they are, with everything inside
+
+    Code that uses weights directly is unaffected: recurrent layers over whole sentences, embeddings.
     """
     if torch.backends.quantized.engine not in ("x86", "fbgemm") or not _has_operation():
         raise UsageError(
-            "this build of torch has no 8-bit products", hint="leave --int8 out; they are for x86 processors"
+            "this build of torch does not support int8", hint="leave out --int8; it needs an x86 processor"
         )
     untouched = {inner for module in kept for inner in module.modules()}
     found = [
@@ -86,7 +87,7 @@ def _has_operation() -> bool:
 
 @cache
 def _steps() -> int:
-    """The largest number that stands for an input: without VNNI the sum of two products of 8 bits can overflow 16."""
+    """The largest quantized input: without VNNI, the sum of two 8-bit products can overflow 16 bits."""
     has_vnni = getattr(torch.cpu, "_is_vnni_supported", lambda: False)()
     return 127 if has_vnni else 63
 
@@ -95,7 +96,7 @@ def _steps() -> int:
 def _pack(weight: Tensor, bias: Tensor | None) -> Any:
     scales = weight.abs().amax(dim=1).clamp(min=1e-12) / 127  # (O,)
     zeros = torch.zeros_like(scales, dtype=torch.long)
-    with warnings.catch_warnings():  # torch announces that it will move this elsewhere
+    with warnings.catch_warnings():  # torch announces that this API will move
         warnings.simplefilter("ignore", UserWarning)
         quantized = torch.quantize_per_channel(weight.detach(), scales, zeros, 0, torch.qint8)
         return torch.ops.quantized.linear_prepack(quantized, None if bias is None else bias.detach())
