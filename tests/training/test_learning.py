@@ -119,7 +119,7 @@ def test_metrics_and_curves_are_readable(learned: Path) -> None:
     assert steps[-1]["loss"] < 0.5 < 4 < steps[0]["loss"]
     tree = ElementTree.parse(learned / "curves.svg")
     texts = [element.text for element in tree.iter("{http://www.w3.org/2000/svg}text")]
-    assert "cross-entropy of a target token" in texts
+    assert "cross-entropy per target token" in texts
     assert any(text and text.startswith("BLEU ") for text in texts)
     assert len(list(tree.iter("{http://www.w3.org/2000/svg}polyline"))) == 4
 
