@@ -90,7 +90,7 @@ def test_without_sampling_the_most_probable_text_is_found(nmt: Run, run: Path) -
 
 def test_a_text_that_does_not_end_is_cut_off_and_that_is_said(nmt: Run, run: Path) -> None:
     outcome = nmt("generate", run, "ba", "--set", "search.min_length=7", "--set", "search.max_length=7")
-    assert "warning: a text of line 1 was cut off" in outcome.stderr
+    assert "warning: a text for line 1 was truncated" in outcome.stderr
 
 
 def test_unknown_words_of_the_beginning_stay(nmt: Run, word_run: Path) -> None:
@@ -129,7 +129,7 @@ def test_one_sided_text_is_scored(nmt: Run, run: Path, tmp_path: Path) -> None:
         (("score", "RUN", "--target", "TEXT", "--alignments"), "--alignments needs attention"),
         (("score", "OTHER", "--target", "TEXT"), "is a translation model, not a language model"),
         (("generate", "OTHER", "ba"), "is a translation model, not a language model"),
-        (("generate", "RUN", "ba", "--input", "TEXT"), "TEXT contradicts --input"),
+        (("generate", "RUN", "ba", "--input", "TEXT"), "TEXT and --input contradict each other"),
         (("generate", "RUN", "a\nb"), "a prefix has a line break"),
         (("generate", "RUN", "x" * 9000), "the limit for a beginning is 4,096"),
         (("generate", "RUN", "ba", "-n", "0"), "search.n_best = 0"),

@@ -41,7 +41,7 @@ def test_each_pair_gets_log_probability_and_perplexity(nmt: Run, run: Path, file
     assert objects[6]["tokens"] == 1  # <eos> alone
     tokens = sum(one["tokens"] for one in objects)
     assert re.search(
-        rf"^7 lines, {tokens} tokens, log P -[\d,.]+, perplexity [\d.e+]+ a token$", outcome.stderr, re.M
+        rf"^7 lines, {tokens} tokens, log P -[\d,.]+, perplexity [\d.e+]+ per token$", outcome.stderr, re.M
     )
 
 
