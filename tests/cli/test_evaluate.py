@@ -21,7 +21,7 @@ def write(name: str, lines: list[str]) -> None:
 
 
 def true_bleu() -> float:
-    """Of the good system, by sacreBLEU."""
+    """BLEU of the good system, by sacreBLEU."""
     return float(BLEU().corpus_score([line.replace("auch", "ja") for line in LINES], [LINES]).score)
 
 
@@ -57,7 +57,7 @@ def test_the_table_has_scores_intervals_p_values_and_signatures(nmt: Run) -> Non
     assert "scoring: 40" in outcome.stderr
 
 
-def test_nothing_is_cut_at_80_columns(nmt: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_truncated_at_80_columns(nmt: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from rich.console import Console
 
     monkeypatch.setattr("nmt_cli.cli.display.evaluation.results", lambda: Console(width=80, highlight=False))
@@ -135,7 +135,7 @@ def test_markdown_is_a_table_with_signatures(nmt: Run) -> None:
     assert any(line.startswith("- BLEU: `nrefs:1|bs:20") for line in lines)
 
 
-def test_the_report_is_written_whole(nmt: Run) -> None:
+def test_the_report_is_a_complete_page(nmt: Run) -> None:
     outcome = nmt(*BOTH, "--report", "report.html", "--source", "src.en")
     assert outcome.code == 0
     page = Path("report.html").read_text(encoding="utf-8")
@@ -209,7 +209,7 @@ BAD_INPUT = {
 
 
 @pytest.mark.parametrize("name", BAD_INPUT)
-def test_bad_input_is_one_error_and_a_hint(nmt: Run, name: str) -> None:
+def test_bad_input_gives_an_error_and_a_hint(nmt: Run, name: str) -> None:
     arguments, code, message, hint = BAD_INPUT[name]
     Path("empty.de").touch()
     write("short.de", LINES[:10] + LINES[11:])
@@ -231,7 +231,7 @@ def test_a_stray_byte_is_a_warning_that_names_the_line(nmt: Run) -> None:
     assert "warning: stray.de: line 7 is not UTF-8" in outcome.stderr
 
 
-def test_a_report_that_cannot_be_written_is_refused_before_the_work(nmt: Run) -> None:
+def test_a_report_that_cannot_be_written_is_rejected_before_the_work(nmt: Run) -> None:
     outcome = nmt(*GOOD, "--report", "no/where.html")
     assert (outcome.code, outcome.stdout) == (1, "")
     assert "cannot write no/where.html" in outcome.error
@@ -244,7 +244,7 @@ def test_a_full_disk_is_an_error(nmt: Run) -> None:
 
 
 def violations(value: Any, schema: dict[str, Any], root: dict[str, Any]) -> list[str]:
-    """What a value breaks of a JSON schema, by the keywords that ours has; an unknown keyword is an error."""
+    """How a value violates a JSON schema; knows the keywords of our schema only."""
     known = {"$schema", "$defs", "$ref", "anyOf", "type", "properties", "required", "additionalProperties"}
     known |= {"items", "const", "enum", "title", "description", "default"}
     assert set(schema) <= known, set(schema) - known

@@ -69,7 +69,7 @@ def test_json_on_standard_output_is_nothing_but_json(nmt: Run, run: Path) -> Non
     assert outcome.stderr == ""
 
 
-def test_a_given_translation_is_looked_at(nmt: Run, run: Path) -> None:
+def test_a_given_translation_is_explained(nmt: Run, run: Path) -> None:
     outcome = nmt("explain", run, "ba de", "--target", "BA DE", "--set", "search.n_best=1", "--json", "-")
     (found,) = json.loads(outcome.stdout)
     assert (found["translation"], found["forced"], len(found["n_best"])) == ("BA DE", True, 1)
@@ -100,7 +100,7 @@ def test_a_given_translation_is_looked_at(nmt: Run, run: Path) -> None:
         (["RUN", "ba", "--html", "/dev/full"], 1, "No space left", "free some space"),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_line_and_a_hint_and_nothing_is_left_behind(
+def test_bad_input_gives_an_error_and_a_hint_and_leaves_no_files(
     nmt: Run,
     data: Path,
     run: Path,
@@ -123,7 +123,7 @@ def test_bad_input_is_one_line_and_a_hint_and_nothing_is_left_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failure_leaves_an_older_file_as_it_was(nmt: Run, run: Path, tmp_path: Path) -> None:
+def test_a_failure_leaves_an_existing_file_untouched(nmt: Run, run: Path, tmp_path: Path) -> None:
     page = tmp_path / "a.html"
     page.write_text("old")
     assert nmt("explain", run, " ", "--html", page).code == 2
@@ -131,13 +131,13 @@ def test_a_failure_leaves_an_older_file_as_it_was(nmt: Run, run: Path, tmp_path:
     assert [path.name for path in tmp_path.iterdir()] == ["a.html"]
 
 
-def test_files_need_names_of_their_own(nmt: Run, run: Path, tmp_path: Path) -> None:
+def test_two_outputs_cannot_share_a_file(nmt: Run, run: Path, tmp_path: Path) -> None:
     outcome = nmt("explain", run, "ba", "--html", tmp_path / "a", "--json", tmp_path / "a")
     assert outcome.code == 2
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_model_without_attention_has_no_picture_but_a_page(nmt: Run, data: Path, tmp_path: Path) -> None:
+def test_a_model_without_attention_has_no_heat_map_but_a_page(nmt: Run, data: Path, tmp_path: Path) -> None:
     train(data, tmp_path / "run", "model.preset=cho2014", "train.max_updates=1")
     outcome = nmt("explain", tmp_path / "run", "ba de", "--html", tmp_path / "a.html")
     assert outcome.code == 0, outcome.stderr
@@ -149,7 +149,7 @@ def test_a_model_without_attention_has_no_picture_but_a_page(nmt: Run, data: Pat
     assert not (tmp_path / "a.svg").exists()
 
 
-def test_self_attention_is_shown_as_a_map_for_each_layer(
+def test_self_attention_is_shown_as_one_heat_map_per_layer(
     nmt: Run, data: Path, run: Path, tmp_path: Path
 ) -> None:
     train(data, tmp_path / "run", "model.preset=cheng2016", "train.max_updates=1")

@@ -63,6 +63,7 @@ MISTAKES = {
         [],
         ["data"],
         *([place, "--out", "new"] for place in ("nowhere", "text", "run")),
+        *(["data", "--out", place] for place in ("text", "run")),
         *(["--resume", place] for place in NO_RUN),
         *(["data", "--out", "new", "--init", place] for place in NO_RUN),
         ["--resume", "run", "--out", "new"],
@@ -72,7 +73,11 @@ MISTAKES = {
         ["data", "--out", "new", "--set", "train.nonsense=1"],
         ["data", "nowhere.toml", "--out", "new"],
     ],
-    "average": [*([place, "--out", "new"] for place in NO_RUN), ["run", "run", "--out", "new", "--last", "2"]],
+    "average": [
+        *([place, "--out", "new"] for place in NO_RUN),
+        *(["run", "--out", place] for place in ("text", "run")),
+        ["run", "run", "--out", "new", "--last", "2"],
+    ],
     "recipe": [["nonsense"], ["--smoke"]],
     "translate": [
         [],
@@ -131,7 +136,7 @@ MISTAKES = {
 
 @pytest.fixture
 def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A text and two directories whose manifests are as they should be, and nothing else."""
+    """A text, and two directories with a valid manifest but nothing else."""
     monkeypatch.chdir(tmp_path)
     Path("text").write_text("ba de\n")
     for kind in ("run", "data"):
@@ -273,7 +278,7 @@ def test_completion_offers_settings() -> None:
 
 
 @pytest.mark.parametrize("command", ["config", "presets luong2015"])
-def test_a_pipe_that_is_closed_is_no_error(command: str) -> None:
+def test_a_closed_pipe_is_not_an_error(command: str) -> None:
     line = f"{sys.executable} -m nmt_cli {command} | true"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""Progress and warnings on a terminal: nothing runs into anything else."""
+"""Progress and warnings in a terminal do not run into each other or into the results."""
 
 import io
 import sys
@@ -43,13 +43,13 @@ def show(monkeypatch: pytest.MonkeyPatch) -> Show:
 
 
 @pytest.mark.parametrize("out", [None, Path("-")])
-def test_results_on_the_same_terminal_leave_no_place_for_a_live_line(show: Show, out: Path | None) -> None:
+def test_there_is_no_live_line_if_results_go_to_the_same_terminal(show: Show, out: Path | None) -> None:
     screen = show(out=out)
     assert screen.startswith("warning: line 75 is not valid UTF-8")
     assert screen.count("\n") == 1
 
 
-def test_progress_that_is_asked_for_is_a_plain_line(show: Show) -> None:
+def test_requested_progress_is_a_plain_line(show: Show) -> None:
     screen = show(out=None, wanted=True)
     assert screen.splitlines()[-1].startswith("60 lines, ")
     assert "\x1b" not in screen

@@ -18,7 +18,7 @@ def align_eval(
     json: evaluation.Json = False,
     markdown: evaluation.Markdown = False,
 ) -> None:
-    """Evaluate word alignments: precision, recall and alignment error rate (AER).
+    """Evaluate word alignments: precision, recall and AER.
 
     [cyan]nmt score RUN_DIR --source a.en --target a.de --alignments > hyp.talp[/]
     [cyan]nmt align-eval hyp.talp --gold gold.talp[/]

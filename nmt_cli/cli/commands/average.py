@@ -4,6 +4,7 @@ from nmt_cli.cli.display.console import Verbosity, messages
 from nmt_cli.cli.options import shared, training
 from nmt_cli.cli.options.checks import check_runs
 from nmt_cli.errors import UsageError
+from nmt_cli.files.atomic import check_new_directory
 
 
 def average(
@@ -14,7 +15,7 @@ def average(
     quiet: shared.Quiet = False,
     verbose: shared.Verbose = False,
 ) -> None:
-    """Average the weights of several runs, or of the checkpoints of one run.
+    """Average the weights of runs, or of the checkpoints of a run.
 
     The result is a new run directory. A run keeps its best checkpoints
     ([cyan]train.average_best[/]) and the last one.
@@ -25,6 +26,7 @@ def average(
             "--last averages the checkpoints of a single run", hint="give one run directory, or omit --last"
         )
     check_runs(runs, text_hint="nmt average RUN_DIR... --out RUN_DIR")
+    check_new_directory(out, overwrite=overwrite)
 
     from nmt_cli.cli.display.training import next_step
     from nmt_cli.run.average import average as write_average

@@ -19,7 +19,7 @@ def config(
     preset: shared.Preset = None,
     markdown: shared.MarkdownReference = False,
 ) -> None:
-    """List all settings, or show the result of a file, a preset and --set.
+    """List all settings, or show the result of FILE and --set.
 
     Without arguments, lists every setting with its type, default and meaning.
     Otherwise the output is TOML that can be used as FILE again; a comment names

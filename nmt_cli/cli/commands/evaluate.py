@@ -50,7 +50,7 @@ def evaluate(
     workers: shared.Workers = None,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Score hypotheses or runs against references, and compare systems.
+    """Score systems against references, and compare them.
 
     [cyan]nmt evaluate hyp.de --reference ref.de[/]
     [cyan]nmt evaluate hyp.*.de --reference ref.de --baseline hyp.a.de[/]

@@ -34,7 +34,7 @@ def explain(
     threads: shared.Threads = None,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Show how a sentence was translated: attention, confidence and alternatives.
+    """Explain a translation: attention, confidence, alternatives.
 
     [cyan]nmt explain RUN_DIR "Ein Hund läuft."[/]
 

@@ -27,9 +27,9 @@ def preprocess(
     quiet: shared.Quiet = False,
     verbose: data.ShowDropped = False,
 ) -> None:
-    """Clean and tokenize a parallel corpus, or monolingual text, for training.
+    """Clean and tokenize a parallel or monolingual corpus.
 
-    SPEC names a corpus:
+    The result is a data directory for [cyan]nmt train[/]. SPEC names a corpus:
       [cyan]data/train[/]                 data/train.de + .en, also .gz .xz .bz2 .zst
       [cyan]a.de,a.en[/]                  two files
       [cyan]x.tsv[/] or [cyan]x.tsv#1,3[/]         columns, source first

@@ -8,9 +8,10 @@ _VOCABULARY = 8000
 
 
 def presets(name: shared.PresetName = None) -> None:
-    """List the published systems that can be trained by name, or show one in full.
+    """List the published systems, or show one in full.
 
-    In full means with its paper, equations, settings and parameter count.
+    [cyan]nmt presets NAME[/] shows paper, equations, settings and parameter count;
+    [cyan]nmt train --preset NAME[/] trains the system.
     """
     from nmt_cli.config import PRESETS
 

@@ -35,12 +35,13 @@ def score(
     threads: shared.Threads = None,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Score given translations: log P(target | source) and perplexity of each line.
+    """Score given translations: log-probability and perplexity.
 
     [cyan]nmt score RUN_DIR --source FILE --target FILE[/]
 
-    Without --source, log P(target) under a language model. With --alignments,
-    links from attention: [cyan]0-0 1-2[/] links source word 1 to target word 2.
+    Prints log P(target | source) and the perplexity of each line; without
+    --source, log P(target) under a language model. With --alignments, links from
+    attention: [cyan]0-0 1-2[/] links source word 1 to target word 2.
     """
     output = choose_one(("tsv", "json"), (tsv, json), default="alignments" if alignments else "text")
     if tokens and output != "json":

@@ -18,6 +18,7 @@ from nmt_cli.cli.options import shared, training
 from nmt_cli.cli.options.checks import check_data, check_runs
 from nmt_cli.config.defaults import DEVICE
 from nmt_cli.errors import UsageError
+from nmt_cli.files.atomic import check_new_directory
 
 if TYPE_CHECKING:
     from nmt_cli.config import Resolved
@@ -61,6 +62,8 @@ def train(
     if resume is not None:
         _refuse_with_resume({"--out": out, "--init": init, "--overwrite": overwrite, "--dry-run": dry_run})
     _check(data, out, resume, init, dry_run=dry_run)
+    if out is not None and os.environ.get("RANK", "0") == "0":  # the first process creates it
+        check_new_directory(out, overwrite=overwrite)
     resolved = _resolve(data if resume is None and init is None else None, config, settings, preset)
 
     from nmt_cli.training import Machine, start
