@@ -1,4 +1,12 @@
-"""The command `nmt`. Only this package knows of typer and rich."""
+"""The command `nmt`. Only this package uses typer and rich.
+
+app           the command and its subcommands
+boundary      errors become a message, a hint and an exit code
+help          how --help looks
+commands/     one module per command: parse, call the library, show
+options/      one alias per option, and checks before heavy imports
+display/      what a person sees
+"""
 
 import os
 import sys
@@ -6,16 +14,16 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Run the command line. torch reads how threads wait when it is imported, so it is set before anything else.
+    """Run the command line. OpenMP's wait policy is read when torch is imported, so it is set first.
 
-    Threads that wait sleep, but not at once: until the next product of a step pass microseconds, and to wake up takes
-    longer. If they sleep at once, translation takes 1.4 times as long on quiet cores, one line twice as long. If they
-    never sleep, as is torch's default, everything takes ten times as long on busy ones.
+    Idle threads spin for a moment, then sleep. The next matrix product of a step is only microseconds away, and
+    waking up takes longer: threads that sleep at once make translation 1.4 times slower on idle cores, and a single
+    line twice as slow. Threads that never sleep, torch's default, make everything ten times slower on busy cores.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-    if sys.stderr is None:  # so says Python of a closed one; what nobody hears does not stop the work
+    if sys.stderr is None:  # closed: messages are lost, but the work goes on
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
     from nmt_cli.cli.app import app
 

@@ -1,4 +1,4 @@
-"""All commands. A command module imports nothing heavy, so that `nmt --help` is instant."""
+"""The command `nmt` and its subcommands. A command module imports nothing heavy, so that `nmt --help` is instant."""
 
 from typing import Annotated
 
@@ -7,6 +7,7 @@ import typer
 from nmt_cli import __version__
 from nmt_cli.cli.boundary import Boundary
 from nmt_cli.cli.commands import (
+    align_eval,
     average,
     config,
     demo_data,
@@ -20,14 +21,16 @@ from nmt_cli.cli.commands import (
     train,
     translate,
 )
+from nmt_cli.cli.help import PlainCommand
 
-DATA, TRAINING, TRANSLATION, EVALUATION, INFORMATION = (
-    "Data",
-    "Training",
-    "Translation",
-    "Evaluation",
-    "Information",
-)
+# In the order of the help page: panel, and the functions whose names are the names of the commands.
+COMMANDS = {
+    "Data": (preprocess.preprocess, demo_data.demo_data),
+    "Training": (train.train, average.average, recipe.recipe),
+    "Translation": (translate.translate, score.score, generate.generate, explain.explain),
+    "Evaluation": (evaluate.evaluate, align_eval.align_eval),
+    "Information": (presets.presets, config.config),
+}
 
 app = typer.Typer(
     name="nmt",
@@ -56,15 +59,7 @@ def options(
     """Train, run and understand attention-based neural machine translation."""
 
 
-app.command("preprocess", rich_help_panel=DATA)(preprocess.preprocess)
-app.command("demo-data", rich_help_panel=DATA)(demo_data.demo_data)
-app.command("train", rich_help_panel=TRAINING)(train.train)
-app.command("average", rich_help_panel=TRAINING)(average.average)
-app.command("translate", rich_help_panel=TRANSLATION)(translate.translate)
-app.command("score", rich_help_panel=TRANSLATION)(score.score)
-app.command("generate", rich_help_panel=TRANSLATION)(generate.generate)
-app.command("explain", rich_help_panel=TRANSLATION)(explain.explain)
-app.command("evaluate", rich_help_panel=EVALUATION)(evaluate.evaluate)
-app.command("recipe", rich_help_panel=TRAINING)(recipe.recipe)
-app.command("presets", rich_help_panel=INFORMATION)(presets.presets)
-app.command("config", rich_help_panel=INFORMATION)(config.config)
+for _panel, _functions in COMMANDS.items():
+    for _function in _functions:
+        _name = _function.__name__.replace("_", "-")
+        app.command(_name, cls=PlainCommand, rich_help_panel=_panel)(_function)

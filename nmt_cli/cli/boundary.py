@@ -1,4 +1,4 @@
-"""The one place where errors become a line, a hint and an exit code."""
+"""The one place where errors become a message, a hint and an exit code."""
 
 import os
 import signal
@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from nmt_cli.cli.display.console import complain
+from nmt_cli.cli.help import without_types
 from nmt_cli.errors import NmtError
 from nmt_cli.files.atomic import cannot_write
 
@@ -19,52 +20,83 @@ INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 
 
 class Terminated(BaseException):
-    """SIGTERM: unwinds like Ctrl-C, so that temporary files are removed."""
+    """SIGTERM: unwinds the stack like Ctrl-C, so that temporary files are removed."""
 
 
 class Boundary(TyperGroup):
-    """Runs a command and answers for whatever it raises."""
+    """Runs a command and turns every exception into a message and an exit code."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, including --help."""
+        return without_types(super().get_params(ctx))
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Parse the options that precede the command."""
+        if not args:
+            return super().make_context(info_name, args, parent, **extra)  # shows help
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except typer.TyperException as error:
+            raise typer.Exit(_complain_about_usage(error)) from error
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; every error that is not typer's own ends here."""
+        """Run the command."""
         previous = signal.signal(signal.SIGTERM, _terminate)
         try:
             return super().invoke(ctx)
-        except NmtError as error:
-            complain(error.message, hint=error.hint)
-            code = error.exit_code
-        except KeyboardInterrupt:
-            complain("interrupted")
-            code = INTERRUPTED
-        except Terminated:
-            complain("terminated")
-            code = TERMINATED
-        except BrokenPipeError:
-            # The reader of our output went away, as `| head` does. Python would complain again at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = 0
-        except OSError as error:
-            problem = cannot_write(Path(error.filename or "the output"), error)
-            complain(problem.message, hint=problem.hint)
-            code = 1
-        except MemoryError:
-            complain("out of memory", hint="close other programs, or use less data at a time")
-            code = 1
         except (typer.Exit, typer.Abort):
             raise
-        except Exception as error:
-            if type(error).__module__.startswith(("typer", "click")):
-                raise  # a mistake on the command line: typer explains it
-            complain(
-                f"internal error: {type(error).__name__}: {error}",
-                hint="this is a bug in nmt; set NMT_DEBUG=1 to see where it happened, and report it",
-            )
-            if os.environ.get("NMT_DEBUG"):
-                traceback.print_exc()
-            code = 1
+        except BrokenPipeError:
+            # The reader of our output is gone, as with `| head`. Python would complain again at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = 0
+        except BaseException as error:
+            code = _report(error)
         finally:
             signal.signal(signal.SIGTERM, previous)
         raise typer.Exit(code)
+
+
+def _report(error: BaseException) -> int:
+    """Print the message and hint for an exception; return the exit code."""
+    if isinstance(error, NmtError):
+        complain(error.message, hint=error.hint)
+        return error.exit_code
+    if isinstance(error, typer.TyperException):
+        return _complain_about_usage(error)
+    if isinstance(error, KeyboardInterrupt):
+        complain("interrupted")
+        return INTERRUPTED
+    if isinstance(error, Terminated):
+        complain("terminated")
+        return TERMINATED
+    if isinstance(error, OSError):
+        problem = cannot_write(Path(error.filename or "the output"), error)
+        complain(problem.message, hint=problem.hint)
+    elif isinstance(error, MemoryError):
+        complain("out of memory", hint="close other programs, or process less data at a time")
+    elif isinstance(error, Exception):
+        complain(
+            f"internal error: {type(error).__name__}: {error}",
+            hint="this is a bug in nmt; set NMT_DEBUG=1 to see the traceback, and please report it",
+        )
+        if os.environ.get("NMT_DEBUG"):
+            traceback.print_exception(error)
+    else:
+        raise error
+    return 1
+
+
+def _complain_about_usage(error: typer.TyperException) -> int:
+    """An error that typer found while parsing, in the format of all other errors."""
+    message = error.format_message().removesuffix(".")
+    context = getattr(error, "ctx", None)
+    hint = None
+    if context is not None:
+        usage = " ".join(context.get_usage().removeprefix("Usage:").split())
+        hint = f"usage: {usage}; try `{context.command_path} --help`"
+    complain(message[:1].lower() + message[1:], hint=hint)
+    return error.exit_code
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

@@ -54,5 +54,9 @@ RESAMPLING_SEED: Final = 12345  # sacreBLEU's
 ALIGNMENTS_BASE: Final = 0  # index of the first word in alignments to be evaluated
 GOLD_BASE: Final = 1  # index of the first word in gold alignments
 
+# nmt recipe
+RECIPE_PROCESSES: Final = 1
+
 # nmt demo-data
-DEMO_PAIRS: Final = 30_000
+DEMO_PAIRS: Final = 30_000  # for training
+DEMO_SEED: Final = 1

@@ -73,6 +73,11 @@ def new_file(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def check_new_directory(path: Path, *, overwrite: bool) -> None:
+    """Raise what `new_directory` would raise for this path, before any work is done."""
+    _refuse_existing(path.resolve(), overwrite=overwrite, ours=has_manifest)
+
+
 def cannot_write(path: Path, error: OSError) -> OutputError:
     """The OutputError for a failed write, with a hint that fits its cause."""
     hints = {

@@ -21,7 +21,7 @@ def write(name: str, lines: list[str]) -> None:
 
 
 def true_bleu() -> float:
-    """Of the good system, by sacreBLEU."""
+    """BLEU of the good system, by sacreBLEU."""
     return float(BLEU().corpus_score([line.replace("auch", "ja") for line in LINES], [LINES]).score)
 
 
@@ -57,12 +57,10 @@ def test_the_table_has_scores_intervals_p_values_and_signatures(nmt: Run) -> Non
     assert "scoring: 40" in outcome.stderr
 
 
-def test_nothing_is_cut_at_80_columns(nmt: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_truncated_at_80_columns(nmt: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from rich.console import Console
 
-    monkeypatch.setattr(
-        "nmt_cli.cli.display.evaluation_output.results", lambda: Console(width=80, highlight=False)
-    )
+    monkeypatch.setattr("nmt_cli.cli.display.evaluation.results", lambda: Console(width=80, highlight=False))
     long = "a-system-with-a-very-long-name-that-nobody-can-read-at-once"
     Path("hyp.bad.de").rename(f"hyp.{long}.de")
     outcome = nmt(
@@ -101,14 +99,27 @@ def test_json_is_what_the_published_schema_says(nmt: Run) -> None:
 def test_json_of_alignments_is_what_the_published_schema_says(nmt: Run) -> None:
     write("hyp.talp", ["0-0 1-1"])
     write("gold.talp", ["1-1 2p2"])
-    outcome = nmt("evaluate", "--alignments", "hyp.talp", "--gold", "gold.talp", "--json")
+    outcome = nmt("align-eval", "hyp.talp", "--gold", "gold.talp", "--json")
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     assert violations(json.loads(outcome.stdout), schema, schema) == []
     assert AlignmentEvaluation.model_validate_json(outcome.stdout).systems[0].aer == 0.0
-    table = nmt("evaluate", "--alignments", "hyp.talp", "--gold", "gold.talp")
+    table = nmt("align-eval", "hyp.talp", "--gold", "gold.talp")
     assert table.stdout.split("\n")[1].split() == ["hyp.talp", "100.0", "100.0", "0.0", "2"]
-    plain = nmt("evaluate", "--alignments", "hyp.talp", "--gold", "gold.talp", "--plain")
+    plain = nmt("align-eval", "hyp.talp", "--gold", "gold.talp", "--plain")
     assert plain.stdout == "AER = 0.00\n"
+
+
+def test_several_alignments_are_ranked_and_their_format_can_be_changed(nmt: Run) -> None:
+    write("gold.talp", ["0-0 1-2"])
+    write("good.talp", ["0-0 2-1"])
+    write("bad.talp", ["0-0"])
+    arguments = ("align-eval", "bad.talp", "good.talp", "--gold", "gold.talp", "--gold-base", 0, "--reverse")
+    assert nmt(*arguments, "--plain").stdout == "good.talp\tAER = 0.00\nbad.talp\tAER = 33.33\n"
+    write("src", ["one"])
+    past = nmt("align-eval", "good.talp", "--gold", "gold.talp", "--gold-base", 0, "--source", "src")
+    assert "links past the end of the source sentence" in past.stderr
+    missing = nmt("align-eval", "good.talp")
+    assert (missing.code, missing.error) == (2, "error: missing option '--gold'")
 
 
 def test_the_published_schema_is_that_of_the_result() -> None:
@@ -124,7 +135,7 @@ def test_markdown_is_a_table_with_signatures(nmt: Run) -> None:
     assert any(line.startswith("- BLEU: `nrefs:1|bs:20") for line in lines)
 
 
-def test_the_report_is_written_whole(nmt: Run) -> None:
+def test_the_report_is_a_complete_page(nmt: Run) -> None:
     outcome = nmt(*BOTH, "--report", "report.html", "--source", "src.en")
     assert outcome.code == 0
     page = Path("report.html").read_text(encoding="utf-8")
@@ -187,14 +198,18 @@ BAD_INPUT = {
         "needs a run",
         "as they are",
     ),
-    "save": (["hyp.good.de", "-r", "ref.de", "--save-hypotheses", "x"], 2, "needs one run", "one by one"),
-    "gold alone": (["--gold", "ref.de"], 2, "belong together", "--alignments"),
+    "save": (
+        ["hyp.good.de", "-r", "ref.de", "--save-hypotheses", "x"],
+        2,
+        "needs exactly one run directory, not 0",
+        "one at a time",
+    ),
     "report": (["hyp.good.de", "-r", "ref.de", "--report", "no/where.html"], 1, "cannot write", ""),
 }
 
 
 @pytest.mark.parametrize("name", BAD_INPUT)
-def test_bad_input_is_one_error_and_a_hint(nmt: Run, name: str) -> None:
+def test_bad_input_gives_an_error_and_a_hint(nmt: Run, name: str) -> None:
     arguments, code, message, hint = BAD_INPUT[name]
     Path("empty.de").touch()
     write("short.de", LINES[:10] + LINES[11:])
@@ -216,7 +231,7 @@ def test_a_stray_byte_is_a_warning_that_names_the_line(nmt: Run) -> None:
     assert "warning: stray.de: line 7 is not UTF-8" in outcome.stderr
 
 
-def test_a_report_that_cannot_be_written_is_refused_before_the_work(nmt: Run) -> None:
+def test_a_report_that_cannot_be_written_is_rejected_before_the_work(nmt: Run) -> None:
     outcome = nmt(*GOOD, "--report", "no/where.html")
     assert (outcome.code, outcome.stdout) == (1, "")
     assert "cannot write no/where.html" in outcome.error
@@ -229,7 +244,7 @@ def test_a_full_disk_is_an_error(nmt: Run) -> None:
 
 
 def violations(value: Any, schema: dict[str, Any], root: dict[str, Any]) -> list[str]:
-    """What a value breaks of a JSON schema, by the keywords that ours has; an unknown keyword is an error."""
+    """How a value violates a JSON schema; knows the keywords of our schema only."""
     known = {"$schema", "$defs", "$ref", "anyOf", "type", "properties", "required", "additionalProperties"}
     known |= {"items", "const", "enum", "title", "description", "default"}
     assert set(schema) <= known, set(schema) - known

@@ -33,7 +33,7 @@ def test_a_sentence_is_explained_in_a_pipe(nmt: Run, run: Path) -> None:
     header = next(line for line in outcome.stdout.split("\n") if line.endswith("<eos>") and "%" not in line)
     assert header.split() == ["ba", "de", "fi", "<eos>"]
     assert re.search(r"^  1  \S+ +\d+(\.\d)? %", outcome.stdout, re.MULTILINE)
-    assert "what search found" in outcome.stdout
+    assert "n-best list" in outcome.stdout
 
 
 def test_lines_of_standard_input_are_sentences(nmt: Run, run: Path) -> None:
@@ -43,7 +43,7 @@ def test_lines_of_standard_input_are_sentences(nmt: Run, run: Path) -> None:
     repaired = nmt("explain", run, stdin=b"\xef\xbb\xbfba \xff de\n")
     assert repaired.code == 0
     assert repaired.stdout.startswith("xx  ba \ufffd de\n")
-    assert "warning: line 1 is not UTF-8" in repaired.stderr
+    assert "warning: line 1 is not valid UTF-8" in repaired.stderr
 
 
 def test_all_files_at_once(nmt: Run, run: Path, tmp_path: Path) -> None:
@@ -69,13 +69,13 @@ def test_json_on_standard_output_is_nothing_but_json(nmt: Run, run: Path) -> Non
     assert outcome.stderr == ""
 
 
-def test_a_given_translation_is_looked_at(nmt: Run, run: Path) -> None:
+def test_a_given_translation_is_explained(nmt: Run, run: Path) -> None:
     outcome = nmt("explain", run, "ba de", "--target", "BA DE", "--set", "search.n_best=1", "--json", "-")
     (found,) = json.loads(outcome.stdout)
     assert (found["translation"], found["forced"], len(found["n_best"])) == ("BA DE", True, 1)
     shown = nmt("explain", run, "ba de", "--target", "BA DE").stdout
-    assert "a given translation: score" in shown
-    assert "what search found" in shown
+    assert "given translation: score" in shown
+    assert "n-best list" in shown
 
 
 @pytest.mark.parametrize(
@@ -89,18 +89,18 @@ def test_a_given_translation_is_looked_at(nmt: Run, run: Path) -> None:
         (["RUN"], 2, "standard input is empty", "nmt explain RUN_DIR"),
         (["RUN", "ba " * 999], 2, "more than the 250 that a heat map can show", "one by one"),
         (["RUN", "ba", "--target", " "], 2, "the target of the sentence is blank", "at least one word"),
-        (["RUN", "ba", "de", "--target", "BA"], 2, "there are 2 sentences and 1 targets", "one --target for each"),
+        (["RUN", "ba", "de", "--target", "BA"], 2, "2 sentences, but 1 targets", "one --target for each"),
         (["RUN", "ba", "--beam", "0"], 2, "search.beam_size = 0: input should be greater", "nmt config"),
         (["RUN", "ba", "--set", "model.cell=gru"], 2, "model.cell", "search"),
         (["RUN", "ba", "--set", "search.beam=3"], 2, "nearest: search.beam_size", "nmt config"),
         (["RUN", "ba", "--device", "cuda:7"], 2, "no such device: cuda:7", "available: cpu"),
-        (["RUN", "ba", "de", "--svg", "OUT/a.svg"], 2, "--svg draws one sentence, and there are 2", "--html"),
+        (["RUN", "ba", "de", "--svg", "OUT/a.svg"], 2, "--svg draws a single sentence, but 2 were given", "--html"),
         (["RUN", "ba", "--html", "OUT/no/a.html"], 1, "cannot write OUT/no/a.html: No such file", "another place"),
         (["RUN", "ba", "--html", "OUT"], 2, "OUT is a directory", "path of a file"),
         (["RUN", "ba", "--html", "/dev/full"], 1, "No space left", "free some space"),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_line_and_a_hint_and_nothing_is_left_behind(
+def test_bad_input_gives_an_error_and_a_hint_and_leaves_no_files(
     nmt: Run,
     data: Path,
     run: Path,
@@ -123,7 +123,7 @@ def test_bad_input_is_one_line_and_a_hint_and_nothing_is_left_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failure_leaves_an_older_file_as_it_was(nmt: Run, run: Path, tmp_path: Path) -> None:
+def test_a_failure_leaves_an_existing_file_untouched(nmt: Run, run: Path, tmp_path: Path) -> None:
     page = tmp_path / "a.html"
     page.write_text("old")
     assert nmt("explain", run, " ", "--html", page).code == 2
@@ -131,13 +131,13 @@ def test_a_failure_leaves_an_older_file_as_it_was(nmt: Run, run: Path, tmp_path:
     assert [path.name for path in tmp_path.iterdir()] == ["a.html"]
 
 
-def test_files_need_names_of_their_own(nmt: Run, run: Path, tmp_path: Path) -> None:
+def test_two_outputs_cannot_share_a_file(nmt: Run, run: Path, tmp_path: Path) -> None:
     outcome = nmt("explain", run, "ba", "--html", tmp_path / "a", "--json", tmp_path / "a")
     assert outcome.code == 2
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_model_without_attention_has_no_picture_but_a_page(nmt: Run, data: Path, tmp_path: Path) -> None:
+def test_a_model_without_attention_has_no_heat_map_but_a_page(nmt: Run, data: Path, tmp_path: Path) -> None:
     train(data, tmp_path / "run", "model.preset=cho2014", "train.max_updates=1")
     outcome = nmt("explain", tmp_path / "run", "ba de", "--html", tmp_path / "a.html")
     assert outcome.code == 0, outcome.stderr
@@ -145,21 +145,19 @@ def test_a_model_without_attention_has_no_picture_but_a_page(nmt: Run, data: Pat
     assert "This model has no attention" in (tmp_path / "a.html").read_text("utf-8")
     outcome = nmt("explain", tmp_path / "run", "ba de", "--svg", tmp_path / "a.svg")
     assert outcome.code == 2
-    assert "cho2014 has no attention, so there is no heat-map to draw" in outcome.error
+    assert "cho2014 has no attention, so there is no heat map to draw" in outcome.error
     assert not (tmp_path / "a.svg").exists()
 
 
-def test_self_attention_is_shown_as_a_map_for_each_layer(
+def test_self_attention_is_shown_as_one_heat_map_per_layer(
     nmt: Run, data: Path, run: Path, tmp_path: Path
 ) -> None:
     train(data, tmp_path / "run", "model.preset=cheng2016", "train.max_updates=1")
     outcome = nmt("explain", tmp_path / "run", "ba de fi", "--self-attention")
     assert outcome.code == 0, outcome.stderr
-    _, _, maps = outcome.stdout.partition(
-        "encoder, layer 1, forwards: where each piece looked on its own side\n"
-    )
+    _, _, maps = outcome.stdout.partition("encoder, layer 1, forwards: self-attention\n")
     assert maps.split("\n")[0].split()[:2] == ["<start>", "▁ba"]
-    assert maps.count("where each piece looked on its own side") == 1  # the decoder's
+    assert maps.count(": self-attention") == 1  # the decoder's
     refused = nmt("explain", run, "ba de fi", "--self-attention")
     assert refused.code == 2
     assert "luong2015 has no self-attention" in refused.error

@@ -1,4 +1,4 @@
-"""`nmt generate`, and what other commands say to a language model."""
+"""`nmt generate`, and how other commands treat a language model."""
 
 import gzip
 import json
@@ -34,7 +34,7 @@ def lines(text: str) -> list[str]:
     return text.split("\n")[:-1]
 
 
-def test_a_text_is_continued_as_often_as_asked(nmt: Run, run: Path) -> None:
+def test_samples_is_the_number_of_texts_per_prompt(nmt: Run, run: Path) -> None:
     outcome = nmt("generate", run, "ba be", "--samples", 4)
     assert outcome.code == 0, outcome.stderr
     found = lines(outcome.stdout)
@@ -43,12 +43,12 @@ def test_a_text_is_continued_as_often_as_asked(nmt: Run, run: Path) -> None:
     assert all(text.startswith("ba be") for text in found)
 
 
-def test_the_seed_decides_what_is_drawn(nmt: Run, run: Path) -> None:
+def test_the_seed_determines_the_samples(nmt: Run, run: Path) -> None:
     one, again, other = (nmt("generate", run, "ba", "--seed", seed, "-n", 3).stdout for seed in (1, 1, 2))
     assert one == again != other
 
 
-def test_each_line_of_standard_input_is_a_beginning_blank_ones_too(nmt: Run, run: Path) -> None:
+def test_each_line_of_standard_input_is_a_prompt_even_a_blank_one(nmt: Run, run: Path) -> None:
     outcome = nmt("generate", run, "-n", 2, stdin="ba \n\nde fi\nba\n")
     found = lines(outcome.stdout)
     assert len(found) == 8
@@ -88,12 +88,12 @@ def test_without_sampling_the_most_probable_text_is_found(nmt: Run, run: Path) -
     assert cautious.stdout == greedy.stdout
 
 
-def test_a_text_that_does_not_end_is_cut_off_and_that_is_said(nmt: Run, run: Path) -> None:
+def test_a_text_that_does_not_end_is_truncated_with_a_warning(nmt: Run, run: Path) -> None:
     outcome = nmt("generate", run, "ba", "--set", "search.min_length=7", "--set", "search.max_length=7")
-    assert "warning: a text of line 1 was cut off" in outcome.stderr
+    assert "warning: a text for line 1 was truncated" in outcome.stderr
 
 
-def test_unknown_words_of_the_beginning_stay(nmt: Run, word_run: Path) -> None:
+def test_unknown_words_of_the_prompt_are_kept(nmt: Run, word_run: Path) -> None:
     outcome = nmt("generate", word_run, "ba zorblax be", "-n", 3)
     assert all(text.startswith("ba zorblax be") for text in lines(outcome.stdout))
 
@@ -104,7 +104,7 @@ def test_int8_continues_text(nmt: Run, run: Path) -> None:
     assert outcome.stdout.startswith("ba")
 
 
-def test_one_sided_text_is_scored(nmt: Run, run: Path, tmp_path: Path) -> None:
+def test_monolingual_text_is_scored(nmt: Run, run: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("".join(f"{line}\n" for line in [*LINES[:5], ""]))
     outcome = nmt("score", run, "--target", tmp_path / "text")
     rows = lines(outcome.stdout)
@@ -129,7 +129,7 @@ def test_one_sided_text_is_scored(nmt: Run, run: Path, tmp_path: Path) -> None:
         (("score", "RUN", "--target", "TEXT", "--alignments"), "--alignments needs attention"),
         (("score", "OTHER", "--target", "TEXT"), "is a translation model, not a language model"),
         (("generate", "OTHER", "ba"), "is a translation model, not a language model"),
-        (("generate", "RUN", "ba", "--input", "TEXT"), "TEXT contradicts --input"),
+        (("generate", "RUN", "ba", "--input", "TEXT"), "TEXT and --input contradict each other"),
         (("generate", "RUN", "a\nb"), "a prefix has a line break"),
         (("generate", "RUN", "x" * 9000), "the limit for a beginning is 4,096"),
         (("generate", "RUN", "ba", "-n", "0"), "search.n_best = 0"),
@@ -138,7 +138,7 @@ def test_one_sided_text_is_scored(nmt: Run, run: Path, tmp_path: Path) -> None:
         (("generate", "MISSING", "ba"), "MISSING"),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_a_hint(
+def test_bad_input_gives_an_error_and_a_hint(
     nmt: Run, run: Path, translating: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "text").write_text("ba\n")
@@ -150,7 +150,7 @@ def test_what_cannot_be_done_is_one_line_and_a_hint(
     assert outcome.stdout == ""
 
 
-def test_preprocess_makes_one_sided_data_where_no_source_language_is_named(nmt: Run, tmp_path: Path) -> None:
+def test_preprocess_without_a_source_language_writes_monolingual_data(nmt: Run, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("".join(f"{line}\n" for line in LINES))
     out = tmp_path / "data"
     outcome = nmt("preprocess", "-t", "xx", "--train", tmp_path / "a.txt", "--out", out, "--keep-all")

@@ -1,35 +1,155 @@
-"""What holds for the command as a whole."""
+"""What holds for every command."""
 
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from nmt_cli import __version__
+from nmt_cli.cli.app import app
 from nmt_cli.cli.boundary import Boundary, Terminated
 from nmt_cli.config import setting_names
 from nmt_cli.errors import ConfigError, CorpusError
+from nmt_cli.files.manifest import write_manifest
 
 from .conftest import Run
 
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 HEAVY = ("torch", "datasets", "pandas", "pyarrow", "numpy", "sentencepiece", "sacrebleu")
 
 
-def test_help_and_version_import_nothing_heavy() -> None:
+def imported(commands: Sequence[Sequence[str]], code: str, modules: Sequence[str]) -> list[str]:
+    """The commands that import one of the modules, run one after the other in a process of their own.
+
+    `code` is what each command is expected to exit with, as a condition on `code`.
+    """
     script = (
-        "import sys\n"
+        "import json, sys\n"
         "from nmt_cli.cli.app import app\n"
-        "for arguments in (['--help'], ['--version'], ['preprocess', '--help']):\n"
-        "    try: app(arguments)\n"
-        "    except SystemExit as end: assert end.code == 0, arguments\n"
-        f"print('imported:', [name for name in {HEAVY!r} if name in sys.modules])\n"
+        f"for arguments in {[list(map(str, command)) for command in commands]!r}:\n"
+        "    try: app(arguments, prog_name='nmt')\n"
+        "    except SystemExit as end: code = end.code\n"
+        f"    assert {code}, (arguments, code)\n"
+        f"    found = [name for name in {tuple(modules)!r} if name in sys.modules]\n"
+        "    if found: sys.exit(f'{arguments} imported {found}')\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.endswith("imported: []\n")
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+    return [] if done.returncode == 0 else done.stderr.splitlines()[-1:]
+
+
+def test_help_and_version_import_nothing_heavy() -> None:
+    commands = [["--version"], ["--help"], *([name, "--help"] for name in COMMANDS)]
+    assert len(commands) > 14
+    assert imported(commands, "code == 0", HEAVY) == []
+
+
+NO_RUN = "nowhere", "text", "data"  # missing, a file, a directory of another kind
+MISTAKES = {
+    "preprocess": [
+        ["--target-lang", "en", "--train", "text", "--out", "new", "--quiet", "--verbose"],
+        ["-s", "de", "-t", "en", "--train", "nowhere", "--out", "new"],
+        ["-s", "de", "-t", "en", "--train", "text", "--out", "new", "--set", "data.nonsense=1"],
+    ],
+    "demo-data": [["--out", "text"], ["--out", "new", "--size", "0"]],
+    "train": [
+        [],
+        ["data"],
+        *([place, "--out", "new"] for place in ("nowhere", "text", "run")),
+        *(["data", "--out", place] for place in ("text", "run")),
+        *(["--resume", place] for place in NO_RUN),
+        *(["data", "--out", "new", "--init", place] for place in NO_RUN),
+        ["--resume", "run", "--out", "new"],
+        ["data", "--out", "new", "--time-limit", "soon"],
+        ["data", "--out", "new", "--device", "gpu"],
+        ["data", "--out", "new", "--preset", "nonsense"],
+        ["data", "--out", "new", "--set", "train.nonsense=1"],
+        ["data", "nowhere.toml", "--out", "new"],
+    ],
+    "average": [
+        *([place, "--out", "new"] for place in NO_RUN),
+        *(["run", "--out", place] for place in ("text", "run")),
+        ["run", "run", "--out", "new", "--last", "2"],
+    ],
+    "recipe": [["nonsense"], ["--smoke"]],
+    "translate": [
+        [],
+        *([place] for place in NO_RUN),
+        ["run", "--input", "nowhere"],
+        ["run", "--set", "search.nonsense=1"],
+        ["run", "--set", "train.seed=1"],
+        ["run", "--tsv", "--json"],
+        ["run", "--attention"],
+        ["run", "--device", "gpu"],
+    ],
+    "score": [
+        *([place, "--target", "text"] for place in NO_RUN),
+        ["run", "--target", "nowhere"],
+        ["run", "--target", "text", "--source", "nowhere"],
+        ["run", "--target", "-", "--source", "-"],
+        ["run", "--target", "text", "--tokens"],
+        ["run", "--target", "text", "--set", "search.nonsense=1"],
+    ],
+    "generate": [
+        *([place, "ba"] for place in NO_RUN),
+        ["run", "--input", "nowhere"],
+        ["run", "ba", "--input", "text"],
+        ["run", "ba", "--set", "search.nonsense=1"],
+    ],
+    "explain": [
+        *([place, "ba"] for place in NO_RUN),
+        ["run"],
+        ["run", "ba", "de", "--svg", "new"],
+        ["run", "ba", "--html", "-"],
+        ["run", "ba", "--html", "new", "--json", "new"],
+        ["run", "ba", "de", "--target", "BA"],
+        ["run", "ba", "--set", "search.nonsense=1"],
+        ["run", "ba", "--device", "gpu"],
+    ],
+    "evaluate": [
+        [],
+        ["text"],
+        ["nowhere", "--reference", "text"],
+        ["data", "--reference", "text"],
+        ["run", "--reference", "nowhere"],
+        ["run", "--source", "nowhere", "--reference", "text"],
+        ["run", "--report", "nowhere/report.html"],
+        ["run", "--json", "--plain"],
+        ["run", "--set", "search.nonsense=1"],
+        ["run", "--device", "gpu"],
+        ["text", "--reference", "text", "--set", "search.beam_size=1"],
+        ["text", "--reference", "text", "--save-hypotheses", "new"],
+        ["text", "--reference", "text", "--metrics", "nonsense"],
+    ],
+    "align-eval": [["text"], ["nowhere", "--gold", "text"], ["text", "--gold", "text", "--json", "--plain"]],
+    "presets": [["nonsense"]],
+    "config": [["nowhere.toml"], ["--set", "train.nonsense=1"], ["--preset", "nonsense"]],
+}  # fmt: skip
+
+
+@pytest.fixture
+def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text, and two directories with a valid manifest but nothing else."""
+    monkeypatch.chdir(tmp_path)
+    Path("text").write_text("ba de\n")
+    for kind in ("run", "data"):
+        Path(kind).mkdir()
+        write_manifest(Path(kind), kind)
+
+
+@pytest.mark.usefixtures("_places")
+def test_mistakes_on_the_command_line_are_reported_before_torch_is_imported() -> None:
+    assert set(MISTAKES) == set(COMMANDS)
+    commands = [[name, *arguments] for name, many in MISTAKES.items() for arguments in many]
+    assert imported(commands, "code in (1, 2)", ["torch", "datasets"]) == []
+    assert sorted(path.name for path in Path().iterdir()) == ["data", "run", "text"]
 
 
 def test_version(nmt: Run) -> None:
@@ -50,9 +170,25 @@ def test_no_command_shows_help_and_exits_2(nmt: Run) -> None:
     assert "Usage" in outcome.stdout + outcome.stderr
 
 
-def test_unknown_command_and_unknown_option_exit_2(nmt: Run) -> None:
-    assert nmt("translat").code == 2
-    assert nmt("config", "--nonsense").code == 2
+@pytest.mark.parametrize(
+    ("arguments", "message", "usage"),
+    [
+        (["--nonsense"], "no such option: --nonsense", "nmt [OPTIONS] COMMAND [ARGS]...; try `nmt --help`"),
+        (["translat"], "no such command 'translat'. Did you mean 'translate', 'train'?", "nmt [OPTIONS] COMMAND"),
+        (["config", "--nonsense"], "no such option: --nonsense", "nmt config [OPTIONS] [FILE]; try `nmt config"),
+        (["translate"], "missing argument 'RUN_DIR...'", "nmt translate [OPTIONS] RUN_DIR...; try `nmt"),
+        (["average", "run"], "missing option '--out' / '-o'", "nmt average [OPTIONS] RUN_DIR...; try"),
+        (["translate", "x", "--threads", "0"],
+         "invalid value for '--threads': Input should be greater than or equal to 1", "nmt translate"),
+    ],
+)  # fmt: skip
+def test_a_usage_error_is_one_line_and_a_hint_that_shows_the_usage(
+    nmt: Run, arguments: list[str], message: str, usage: str
+) -> None:
+    outcome = nmt(*arguments)
+    assert (outcome.code, outcome.stdout) == (2, "")
+    assert outcome.error == f"error: {message}"
+    assert outcome.hint.startswith(f"hint: usage: {usage}")
 
 
 def test_config_lists_every_setting(nmt: Run) -> None:
@@ -142,7 +278,7 @@ def test_completion_offers_settings() -> None:
 
 
 @pytest.mark.parametrize("command", ["config", "presets luong2015"])
-def test_a_pipe_that_is_closed_is_no_error(command: str) -> None:
+def test_a_closed_pipe_is_not_an_error(command: str) -> None:
     line = f"{sys.executable} -m nmt_cli {command} | true"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

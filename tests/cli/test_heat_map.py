@@ -1,4 +1,4 @@
-"""The heat-map on a terminal and in a pipe."""
+"""The heat map in a terminal and in a pipe."""
 
 import io
 
@@ -24,7 +24,7 @@ def lines(source: list[str], target: list[str], *, width: int = 80, color: bool 
     ]
 
 
-def test_words_stand_upright_where_there_is_room() -> None:
+def test_words_are_horizontal_if_they_fit() -> None:
     found = lines(SHORT, ["A", "dog", "runs", ".", "<eos>"])
     assert found[0].split() == SHORT
     assert [line.split()[0] for line in found[1:]] == ["A", "dog", "runs", ".", "<eos>"]
@@ -45,7 +45,7 @@ def test_no_line_is_wider_than_the_terminal_and_no_word_is_lost(width: int, colo
     assert sum(line.count(mark) for line in found for mark in marks) >= 40
 
 
-def test_words_on_end_can_be_read_downwards_in_bands() -> None:
+def test_vertical_words_read_downwards_in_bands() -> None:
     found = lines(LONG, ["a", "b"], width=80)
     headers = found[: len("Wort00")]
     offset = headers[0].index("W")
@@ -54,7 +54,7 @@ def test_words_on_end_can_be_read_downwards_in_bands() -> None:
     assert sum(line.strip().startswith("W  W") for line in found) == 2  # bands of the same width
 
 
-def test_wide_and_combining_characters_keep_the_columns() -> None:
+def test_wide_and_combining_characters_keep_columns_aligned() -> None:
     from rich.cells import cell_len
 
     source = ["日本語の長い文", "e\u0301te\u0301", "x"] * 9
@@ -74,7 +74,7 @@ def test_weights_have_shades_and_colors() -> None:
     assert len(backgrounds) == 5
 
 
-def test_a_text_cannot_command_the_terminal() -> None:
+def test_control_characters_do_not_reach_the_terminal() -> None:
     assert clean("\x1b[31mrot\x07") == "\ufffd[31mrot\ufffd"
     assert fitted("Donaudampfschiff", 6) == "Donau…"
     assert [percent(p) for p in (1.0, 0.425, 0.0995, 0.007, 0.0)] == [
@@ -93,7 +93,7 @@ def show(found: Console) -> str:
     return found.file.getvalue()
 
 
-def test_no_color_means_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_color_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     colored = Console(file=io.StringIO(), force_terminal=True, color_system="256", width=80)

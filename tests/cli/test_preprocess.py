@@ -40,7 +40,7 @@ def test_results_go_to_stdout_and_messages_to_stderr(nmt: Run) -> None:
     assert left_behind() == {"out"}
 
 
-def test_quiet_says_nothing(nmt: Run) -> None:
+def test_quiet_prints_nothing(nmt: Run) -> None:
     outcome = preprocess(nmt, "--train", TEXT, "--out", "out", *SIZE, "--quiet")
     assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "", "")
 
@@ -52,7 +52,7 @@ def test_a_small_corpus_gets_a_vocabulary_that_fits(nmt: Run) -> None:
     assert 260 < card["vocabulary"]["source_size"] < 8000
 
 
-def test_keep_all_drops_nothing_and_a_later_set_switches_one_on(nmt: Run) -> None:
+def test_keep_all_drops_nothing_and_set_turns_a_filter_on(nmt: Run) -> None:
     rows = "a\ta\n" + "".join(f"eins {n}\tone {n}\n" for n in range(50)) + "eins 3\tone 3\n"
     options = ("--train", "-", "--keep-all", "--set", "data.valid_size=0", "--set", "data.test_size=0", *SIZE)
     outcome = preprocess(nmt, *options, "--out", "all", "--set", "vocabulary.size=280", stdin=rows)
@@ -142,7 +142,7 @@ def bad_inputs() -> dict[str, tuple[list[str], int, str, str]]:
 
 
 @pytest.mark.parametrize("name", bad_inputs())
-def test_bad_input_gives_one_line_a_hint_and_leaves_nothing(nmt: Run, name: str) -> None:
+def test_bad_input_gives_an_error_and_a_hint_and_leaves_no_files(nmt: Run, name: str) -> None:
     Path("short.en").write_text("\n".join(Path("text.en").read_text().split("\n")[1:]), encoding="utf-8")
     for path in ("empty.de", "empty.en"):
         Path(path).touch()
@@ -221,7 +221,7 @@ def test_a_signal_leaves_nothing_behind(number: signal.Signals, code: int, messa
     assert left_behind() == set()
 
 
-def test_what_kill_9_left_is_removed_by_the_next_run(nmt: Run) -> None:
+def test_leftovers_of_kill_9_are_removed_by_the_next_run(nmt: Run) -> None:
     process = start_and_wait()
     process.kill()
     process.communicate()
@@ -265,14 +265,14 @@ def test_real_corpora_give_a_data_directory(nmt: Run, corpora: Path) -> None:
     )
 
 
-def test_misaligned_lines_are_named(nmt: Run, corpora: Path) -> None:
+def test_misaligned_lines_are_reported(nmt: Run, corpora: Path) -> None:
     spec = corpora / "robustness" / "misaligned.fr-wo"
     outcome = nmt("preprocess", "-s", "fr", "-t", "wo", "--train", spec, "--out", "out")
     assert outcome.code == 0
     assert "look misaligned" in outcome.stderr
 
 
-def test_names_that_look_like_markup_are_names(nmt: Run) -> None:
+def test_names_that_look_like_markup_are_printed_literally(nmt: Run) -> None:
     for language in ("de", "en"):
         Path(f"x[red]y[.{language}").write_bytes(Path(f"text.{language}").read_bytes())
     outcome = preprocess(nmt, "--train", "x[red]y[", "--out", "o[bold]")

@@ -21,11 +21,11 @@ def test_a_preset_is_shown_with_equations_paper_settings_and_parameters(nmt: Run
     preset = PRESETS[name]
     assert preset.paper in outcome.stdout
     assert preset.equations in outcome.stdout
-    before, _, after = outcome.stdout.partition("# as by default")
+    before, _, after = outcome.stdout.partition("# default values")
     for key in (*(f"model.{key}" for key in preset.settings), *preset.others):
         assert f"\n{key} = " in before
         assert f"\n{key} = " not in after
-    assert "parameters with a joint vocabulary of 8000 pieces" in after
+    assert "parameters with a joint vocabulary of 8000 tokens" in after
 
 
 def test_an_unknown_preset_names_the_nearest(nmt: Run) -> None:

@@ -41,7 +41,7 @@ def test_each_pair_gets_log_probability_and_perplexity(nmt: Run, run: Path, file
     assert objects[6]["tokens"] == 1  # <eos> alone
     tokens = sum(one["tokens"] for one in objects)
     assert re.search(
-        rf"^7 lines, {tokens} tokens, log P -[\d,.]+, perplexity [\d.e+]+ a token$", outcome.stderr, re.M
+        rf"^7 lines, {tokens} tokens, log P -[\d,.]+, perplexity [\d.e+]+ per token$", outcome.stderr, re.M
     )
 
 
@@ -75,7 +75,7 @@ def test_unequal_line_counts_name_both(nmt: Run, run: Path, files: tuple[Path, P
     assert outcome.error == f"error: {files[0]} has {counts[0]} lines, {files[1]} has {counts[1]}"
 
 
-def test_a_monstrous_pair_is_refused(nmt: Run, run: Path, files: tuple[Path, Path]) -> None:
+def test_a_pair_that_is_too_long_is_rejected(nmt: Run, run: Path, files: tuple[Path, Path]) -> None:
     files[0].write_text("ba\n" + "ba " * 5000 + "\n")
     files[1].write_text("ba\nbe\n")
     outcome = nmt("score", run, "--source", files[0], "--target", files[1])
@@ -89,7 +89,7 @@ def test_alignments_need_attention(nmt: Run, tmp_path: Path, files: tuple[Path, 
     assert (outcome.code, outcome.error) == (2, "error: --alignments needs attention, but the model has none")
 
 
-def test_settings_of_search_decide_the_score_but_not_log_probability(
+def test_search_settings_change_the_score_but_not_the_log_probability(
     nmt: Run, run: Path, files: tuple[Path, Path]
 ) -> None:
     arguments = "score", run, "--source", files[0], "--target", files[1], "--json"

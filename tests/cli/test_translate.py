@@ -79,22 +79,22 @@ def test_naughty_text_keeps_its_lines(nmt: Run, run: Path, corpora: Path, name: 
     assert count(outcome.stdout) == text.count(b"\n") + (not text.endswith(b"\n"))
 
 
-def test_text_that_is_not_utf8_is_reported_and_summed_up(nmt: Run, run: Path) -> None:
+def test_text_that_is_not_utf8_is_reported_and_counted(nmt: Run, run: Path) -> None:
     outcome = nmt("translate", run, stdin=b"ba\n" + b"\xff\n" * 9)
     notes = [line for line in outcome.stderr.split("\n") if "UTF-8" in line]
-    assert notes[0] == "warning: line 2 is not UTF-8; U+FFFD stands for what cannot be read"
-    assert notes[-1] == "note: 9 lines are not UTF-8 in all"
+    assert notes[0] == "warning: line 2 is not valid UTF-8; undecodable bytes are replaced by U+FFFD"
+    assert notes[-1] == "note: 9 lines are not valid UTF-8 in total"
     assert len(notes) == 4
     strict = nmt("translate", run, "--strict", stdin=b"ba\n\xff\n")
     assert (strict.code, strict.error) == (1, "error: standard input, line 2 is not UTF-8 (byte 1)")
 
 
-def test_a_long_line_is_one_line_with_a_note(nmt: Run, run: Path) -> None:
+def test_a_long_line_stays_one_line_with_a_warning(nmt: Run, run: Path) -> None:
     long = " ".join(LINES * 5)
     outcome = nmt("translate", run, "--beam", 1, "--max-tokens", 40, stdin=f"ba\n{long}\nbe\n")
     assert outcome.code == 0
     assert count(outcome.stdout) == 3
-    assert "warning: line 2 is long: translated in " in outcome.stderr
+    assert "warning: line 2 is long and was translated in " in outcome.stderr
 
 
 def test_files_and_gz_on_both_sides(nmt: Run, run: Path, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_files_and_gz_on_both_sides(nmt: Run, run: Path, tmp_path: Path) -> None
     assert count(plain.stdout) == 9
 
 
-def test_tsv_and_json_have_one_row_a_line(nmt: Run, run: Path) -> None:
+def test_tsv_and_json_have_one_row_per_line(nmt: Run, run: Path) -> None:
     text = "ba\tbe\n\nbi\n"
     tsv = nmt("translate", run, "--tsv", "--n-best", 2, "--alignments", stdin=text)
     rows = [row.split("\t") for row in tsv.stdout.split("\n")[:-1]]
@@ -135,10 +135,10 @@ def test_tsv_and_json_have_one_row_a_line(nmt: Run, run: Path) -> None:
         (["RUN", "--device", "cuda:7"], 2, "no such device: cuda:7", "available: cpu"),
         (["RUN", "--set", "train.seed=1"], 2, "--set train.seed: only search.* can be set here", "nmt config"),
         (["RUN", "--set", "search.beam=1"], 2, "nearest: search.beam_size", "nmt config"),
-        (["RUN", "--tsv", "--json"], 2, "--tsv contradicts --json", "one format"),
-        (["RUN", "--n-best", "3"], 2, "--n-best has no place in plain text", "--tsv or --json"),
+        (["RUN", "--tsv", "--json"], 2, "--tsv and --json contradict each other", "one output format"),
+        (["RUN", "--n-best", "3"], 2, "--n-best cannot be written as plain text", "--tsv or --json"),
         (["RUN", "--set", "search.n_best=2"], 2, "search.n_best = 2, but plain text", "--tsv or --json"),
-        (["RUN", "--tsv", "--attention"], 2, "--attention has no place in TSV", "add --json"),
+        (["RUN", "--tsv", "--attention"], 2, "--attention cannot be written as TSV", "add --json"),
         (["RUN", "--prefix", "a\nb"], 2, "a prefix has a line break", "leave the break out"),
         (["RUN", "RUN2"], 2, "have different vocabularies", "same data"),
         (["NEWER"], 1, "has format 99", "upgrade"),
@@ -147,7 +147,7 @@ def test_tsv_and_json_have_one_row_a_line(nmt: Run, run: Path) -> None:
         (["NOVOCABULARY"], 1, "shared.model is missing", "copy the whole directory"),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_line_and_a_hint_and_leaves_nothing(
+def test_bad_input_gives_an_error_and_a_hint_and_leaves_no_files(
     nmt: Run, run: Path, tmp_path: Path, arguments: list[str], code: int, message: str, hint: str
 ) -> None:
     places = {name: str(tmp_path / name) for name in ("NOWHERE", "FILE")} | {"RUN": str(run)}

@@ -30,7 +30,7 @@ SMALL = {
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty directory to be in, with a copy of the hub's Multi30k in it."""
+    """An empty working directory and a copy of the hub's Multi30k."""
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     here = tmp_path / "here"
     here.mkdir()
@@ -45,7 +45,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def reduced(words: list[str], hub: Path) -> list[str]:
-    """A command that does the same on less."""
+    """The same command on less data."""
     words = [word.replace("hf:bentrevett/multi30k", f"hf:{hub}") for word in words]
     if words[0] == "demo-data":
         words[words.index("--size") + 1] = "300"

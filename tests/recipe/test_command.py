@@ -81,14 +81,14 @@ class TestChain:
         found = nmt("recipe", "numbers", "--data", text, "--out", out, "--threads", 1)
         assert found.code == 1
         assert "below the expected band 90.0–99.0" in found.stdout
-        assert "not as good as it was" in found.error
+        assert "the score is lower than expected" in found.error
         assert "curves.svg" in found.hint
 
     def test_a_smoke_run_gets_no_verdict(self, nmt: Run, text: Path, out: Path) -> None:
         found = nmt("recipe", "numbers", "--smoke", "--data", text, "--out", out, "--threads", 1)
         assert found.code == 0, found.stderr
         assert found.stdout.rstrip("\n").split("\n")[-1] == (
-            "numbers: every step works; the score of a smoke run means nothing"
+            "numbers: every step works; the score of a smoke run is meaningless"
         )
 
     def test_dry_run_shows_the_commands_and_writes_nothing(self, nmt: Run, text: Path, out: Path) -> None:
@@ -148,4 +148,4 @@ def test_a_hub_recipe_without_a_network_fails_with_a_hint(
 def test_options_without_a_recipe_are_rejected(nmt: Run) -> None:
     found = nmt("recipe", "--smoke")
     assert found.code == 2
-    assert "there is no recipe" in found.error
+    assert "no recipe given" in found.error

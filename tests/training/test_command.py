@@ -33,8 +33,8 @@ def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "code", "message", "hint"),
     [
-        ([], 2, "there is no data", "nmt train DATA_DIR --out RUN_DIR"),
-        (["DATA"], 2, "there is no run directory", "--out RUN_DIR"),
+        ([], 2, "no data directory given", "nmt train DATA_DIR --out RUN_DIR"),
+        (["DATA"], 2, "no run directory given", "--out RUN_DIR"),
         (["NOWHERE", "--out", "NEW"], 1, "there is no directory NOWHERE", "nmt preprocess"),
         (["RUN", "--out", "NEW"], 1, "RUN is a run directory", "give a data directory"),
         (["DATA", "--out", "RUN"], 2, "RUN exists already", "--overwrite"),
@@ -45,7 +45,7 @@ def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["DATA", "--out", "NEW", "--set", "vocabulary.size=99"], 2, "but DATA was made with 300", "preprocess"),
         (["DATA", "--out", "NEW", "--init", "DATA"], 1, "DATA is a data directory", "give a run directory"),
         (["--resume", "DATA"], 1, "DATA is a data directory", "give a run directory"),
-        (["--resume", "RUN", "--out", "NEW", "--overwrite"], 2, "contradicts --out and --overwrite", "goes on"),
+        (["--resume", "RUN", "--out", "NEW", "--overwrite"], 2, "contradicts --out and --overwrite", "continues"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line_and_a_hint(
@@ -82,7 +82,7 @@ def test_an_unsupported_precision_is_rejected(nmt: Run, data: Path, tmp_path: Pa
 def test_an_invalid_time_limit_is_rejected(nmt: Run, data: Path, tmp_path: Path) -> None:
     outcome = nmt("train", data, "--out", tmp_path / "run", "--time-limit", "soon")
     assert outcome.code == 2
-    assert "45m, 1h30m or 90s" in re.sub(r"[│\s]+", " ", outcome.stderr)
+    assert outcome.stderr == "error: --time-limit soon: not a duration\nhint: write 45m, 1h30m or 90s\n"
     assert [parse_duration(text) for text in ("45m", "1h30m", "90s", "90", "1.5h", "2min")] == [
         2700,
         5400,
@@ -137,7 +137,7 @@ def test_a_run_without_updates_does_not_suggest_translating(nmt: Run, data: Path
     outcome = nmt("train", data, "--out", out, "--threads", 1, "--time-limit", "0s", *options())
     assert outcome.code == 0
     last = outcome.stderr.splitlines()[-1]
-    assert last == f"there is no model yet; go on with: nmt train --resume {out}"
+    assert last == f"there is no model yet; resume with: nmt train --resume {out}"
 
 
 def test_a_resumed_run_accepts_a_settings_file(nmt: Run, finished: Path, tmp_path: Path) -> None:
@@ -176,9 +176,9 @@ def test_a_dry_run_measures_and_writes_nothing(nmt: Run, data: Path, tmp_path: P
     for text in (
         "max_updates = 9  # --set",
         "# parameters ",
-        "# updates an epoch ",
-        "# memory of ",
-        "# time of an epoch ",
+        "# updates per epoch ",
+        "# memory for ",
+        "# time per epoch ",
     ):
         assert text in outcome.stdout
     assert list(tmp_path.iterdir()) == []

@@ -1,40 +1,38 @@
-"""`nmt average`: the mean of several models."""
-
-from pathlib import Path
-from typing import Annotated
-
-import typer
+"""`nmt average`: the average of several models."""
 
 from nmt_cli.cli.display.console import Verbosity, messages
-from nmt_cli.cli.options.shared import OUTPUT, OverwriteOption, QuietOption, VerboseOption, use_of, verbosity
+from nmt_cli.cli.options import shared, training
+from nmt_cli.cli.options.checks import check_runs
+from nmt_cli.errors import UsageError
+from nmt_cli.files.atomic import check_new_directory
 
 
 def average(
-    runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN_DIR", help="Runs of the same model and vocabulary.")
-    ],
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", metavar="DIR", help="Run directory to write.", rich_help_panel=OUTPUT),
-    ],
-    last: Annotated[
-        int | None,
-        typer.Option("--last", metavar="N", min=2, help="Of one run: only its last N checkpoints."),
-    ] = None,
-    overwrite: OverwriteOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    runs: training.AveragedRuns,
+    out: training.AverageOut,
+    last: training.Last = None,
+    overwrite: shared.Overwrite = False,
+    quiet: shared.Quiet = False,
+    verbose: shared.Verbose = False,
 ) -> None:
-    """Average the weights of several runs, or of all kept checkpoints of one run, into a new run directory.
+    """Average the weights of runs, or of the checkpoints of a run.
 
-    A run keeps its best checkpoints ([cyan]train.average_best[/]) and the last one.
+    The result is a new run directory. A run keeps its best checkpoints
+    ([cyan]train.average_best[/]) and the last one.
     """
+    level = shared.verbosity(quiet=quiet, verbose=verbose)
+    if last is not None and len(runs) > 1:
+        raise UsageError(
+            "--last averages the checkpoints of a single run", hint="give one run directory, or omit --last"
+        )
+    check_runs(runs, text_hint="nmt average RUN_DIR... --out RUN_DIR")
+    check_new_directory(out, overwrite=overwrite)
+
+    from nmt_cli.cli.display.training import next_step
     from nmt_cli.run.average import average as write_average
 
-    if last is not None and len(runs) > 1:
-        raise typer.BadParameter("--last is for one run")
     names = write_average(runs, out, last=last, overwrite=overwrite)
-    if verbosity(quiet=quiet, verbose=verbose) > Verbosity.QUIET:
+    if level > Verbosity.QUIET:
         for name in names:
             messages().print(f"averaged {name}")
-        messages().print(f"wrote {out}; {use_of(out)}")
+        messages().print(f"wrote {out}; {next_step(out)}")

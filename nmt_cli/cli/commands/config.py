@@ -1,28 +1,29 @@
-"""`nmt config`: every setting, or the resolved result of a file and `--set`."""
+"""`nmt config`: every setting, or the settings that result from a file and `--set`."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from nmt_cli.cli.display.console import results
-from nmt_cli.cli.options.shared import PresetOption, SetOption, assignments
+from nmt_cli.cli.options import shared
 
 if TYPE_CHECKING:
     from nmt_cli.config import Resolved
 
-_TABLE_WIDTH = 120  # columns of a terminal from which on a table of settings is readable
+_TABLE_WIDTH = 120  # columns of a terminal in which a table of settings is readable
 
 
 def config(
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="TOML file of settings.")] = None,
-    settings: SetOption = None,
-    preset: PresetOption = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="The reference as Markdown.")] = False,
+    file: shared.ConfigFile = None,
+    settings: shared.Set = None,
+    preset: shared.Preset = None,
+    markdown: shared.MarkdownReference = False,
 ) -> None:
-    """Show every setting with its type, default and meaning; with FILE, --preset or --set, the resolved result.
+    """List all settings, or show the result of FILE and --set.
 
-    The resolved result is TOML with the layer of each value as a comment, and can be used as a FILE again.
+    Without arguments, lists every setting with its type, default and meaning.
+    Otherwise the output is TOML that can be used as FILE again; a comment names
+    the origin of each value.
     """
     from nmt_cli.config import resolve
     from nmt_cli.config.reference import reference_markdown, to_toml
@@ -32,7 +33,7 @@ def config(
     elif file is None and not settings and not preset:
         _show_reference()
     else:
-        resolved: Resolved = resolve(file, assignments(settings, preset))
+        resolved: Resolved = resolve(file, shared.assignments(settings, preset))
         typer.echo(to_toml(resolved), nl=False)
 
 

@@ -1,29 +1,23 @@
 """`nmt demo-data`: the embedded corpus as text files."""
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from nmt_cli.cli.display.console import messages
-from nmt_cli.cli.options.shared import OUTPUT, QuietOption
+from nmt_cli.cli.options import data, shared
+from nmt_cli.config.defaults import DEMO_PAIRS, DEMO_SEED
 
 
 def demo_data(
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Directory to write.", rich_help_panel=OUTPUT)
-    ],
-    size: Annotated[int, typer.Option("--size", metavar="N", help="Number of training pairs.")] = 30_000,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Another seed gives other sentences.")] = 1,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an earlier demo corpus.", rich_help_panel=OUTPUT)
-    ] = False,
-    quiet: QuietOption = False,
+    out: data.DemoOut,
+    size: data.DemoPairs = DEMO_PAIRS,
+    seed: data.DemoSeed = DEMO_SEED,
+    overwrite: data.DemoOverwrite = False,
+    quiet: shared.Quiet = False,
 ) -> None:
-    """Write an English–German corpus made by a grammar: train, valid and test, each as .en and .de.
+    """Write the embedded English–German demo corpus.
 
-    The three sets share no sentence, and every test sentence combines words in a way that training never shows;
-    from 5000 pairs on, training has all words of the other two.
+    The corpus is generated from a grammar: train, valid and test, each as .en and
+    .de. The three sets have no sentence in common, and every test sentence
+    combines words in a way that does not occur in training. From 5000 pairs
+    upward, every word of the other two sets occurs in training.
     """
     from nmt_cli.demo import write
 

@@ -1,124 +1,68 @@
-"""`nmt explain`: where a model looked, how sure it was, and what else it could have said."""
+"""`nmt explain`: attention, confidence and alternatives behind a translation."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
-
-import typer
+from typing import TYPE_CHECKING, TextIO
 
 from nmt_cli.cli.display.console import messages, results
-from nmt_cli.cli.display.line_warnings import LineNotes
-from nmt_cli.cli.options.shared import OUTPUT, DeviceOption, QuietOption, SetOption, ThreadsOption
-from nmt_cli.cli.options.translation import check_runs
+from nmt_cli.cli.display.lines import LineWarnings
+from nmt_cli.cli.options import shared, translation
+from nmt_cli.cli.options.checks import STANDARD_STREAM, check_runs
+from nmt_cli.config.defaults import ALTERNATIVES, DEVICE
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import new_file
 
 if TYPE_CHECKING:
+    from nmt_cli.config import ModelConfig
     from nmt_cli.explanation import Explanation
-
-STDOUT = Path("-")
 
 
 def explain(
-    run: Annotated[
-        Path, typer.Argument(metavar="RUN_DIR", help="What `nmt train` wrote.", show_default=False)
-    ],
-    texts: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SENTENCE",
-            help="What to translate; without it, the lines of standard input.",
-            show_default=False,
-        ),
-    ] = None,
-    targets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="TEXT",
-            help="Look at this translation instead of the one that search finds; one for each sentence.",
-        ),
-    ] = None,
-    beam: Annotated[
-        int | None,
-        typer.Option(
-            "--beam", "-b", metavar="N", help="Short for --set search.beam_size=N.", show_default=False
-        ),
-    ] = None,
-    alternatives: Annotated[
-        int,
-        typer.Option("--alternatives", metavar="N", min=0, max=100, help="How many to show for each piece."),
-    ] = 5,
-    self_attention: Annotated[
-        bool,
-        typer.Option("--self-attention", help="Show where the layers look on their own side, too."),
-    ] = False,
-    settings: SetOption = None,
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Write an interactive page.", rich_help_panel=OUTPUT),
-    ] = None,
-    svg: Annotated[
-        Path | None,
-        typer.Option(
-            "--svg", metavar="FILE", help="Write the heat-map of one sentence.", rich_help_panel=OUTPUT
-        ),
-    ] = None,
-    json: Annotated[
-        Path | None,
-        typer.Option(
-            "--json", metavar="FILE", help="Write all numbers; - for standard output.", rich_help_panel=OUTPUT
-        ),
-    ] = None,
-    device: DeviceOption = "auto",
-    threads: ThreadsOption = None,
-    quiet: QuietOption = False,
+    run: translation.Run,
+    texts: translation.Sentences = None,
+    targets: translation.Targets = None,
+    beam: translation.Beam = None,
+    alternatives: translation.Alternatives = ALTERNATIVES,
+    self_attention: translation.SelfAttention = False,
+    settings: shared.Set = None,
+    html: translation.Html = None,
+    svg: translation.Svg = None,
+    json: translation.JsonFile = None,
+    device: shared.Device = DEVICE,
+    threads: shared.Threads = None,
+    quiet: shared.Quiet = False,
 ) -> None:
-    """Show how a sentence was translated: [cyan]nmt explain RUN_DIR "Ein Hund läuft."[/]
+    """Explain a translation: attention, confidence, alternatives.
 
-    A heat-map of where the model looked, the confidence of each word, and what it could have said instead.
-    [cyan]--html[/] writes the same as a page to explore, with the beam.
+    [cyan]nmt explain RUN_DIR "Ein Hund läuft."[/]
+
+    Prints a heat map of the attention, the confidence of each word, and the
+    alternatives at each step. [cyan]--html[/] writes an interactive page that also shows
+    the beam.
     """
     files = {name: path for name, path in (("html", html), ("svg", svg), ("json", json)) if path is not None}
-    if len({path.resolve() for path in files.values()}) < len(files):
-        raise typer.BadParameter("--html, --svg and --json need files of their own")
-    if STDOUT in (html, svg):
-        raise typer.BadParameter("only --json can go to standard output")
-    check_runs([run], "nmt explain RUN_DIR < {path}")
+    _check_files(files)
+    check_runs([run], text_hint="nmt explain RUN_DIR < {path}")
+    search = shared.search_settings(settings, {"beam_size": beam})
     sentences = [_as_text(text) for text in texts] if texts else _lines_of_input()
-    given = _targets(sentences, targets)
     if svg is not None and len(sentences) > 1:
         raise UsageError(
-            f"--svg draws one sentence, and there are {len(sentences)}",
-            hint="give one sentence, or write a page of all of them with --html",
+            f"--svg draws a single sentence, but {len(sentences)} were given",
+            hint="give one sentence, or write a page for all of them with --html",
         )
+    pairs = list(zip(sentences, _targets(sentences, targets), strict=True))
 
     import torch
 
-    from nmt_cli.config.layers import section_assignments
     from nmt_cli.explanation.explainer import Explainer
-    from nmt_cli.explanation.self_attention import has_self_attention
     from nmt_cli.model.device import choose_device
 
     if threads is not None:
         torch.set_num_threads(threads)
-    beam_size = [] if beam is None else [f"search.beam_size={beam}"]
-    search = section_assignments("search", [*beam_size, *(settings or [])])
     explainer = Explainer.load(run, search=search, device=choose_device(device))
-    if svg is not None and explainer.settings.attention == "none":
-        raise UsageError(
-            f"{explainer.settings.preset} has no attention, so there is no heat-map to draw",
-            hint="leave out --svg; --html shows confidence, alternatives and the beam",
-        )
-    if self_attention and not has_self_attention(explainer.settings):
-        raise UsageError(
-            f"{explainer.settings.preset} has no self-attention",
-            hint="leave out --self-attention; cheng2016 and vaswani2017 have it, others with model.intra_attention",
-        )
-    pairs = list(zip(sentences, given, strict=True))
+    _check_model(explainer.settings, svg=svg is not None, self_attention=self_attention)
     for number, (text, target) in enumerate(pairs, start=1):
         explainer.check(text, target, name="the sentence" if len(pairs) == 1 else f"sentence {number}")
     explanations = (
@@ -128,18 +72,40 @@ def explain(
     _show(explanations, files)
     if not quiet:
         for path in files.values():
-            if path != STDOUT:
+            if path != STANDARD_STREAM:
                 messages().print(f"wrote {path}")
 
 
+def _check_files(files: Mapping[str, Path]) -> None:
+    if len({path.resolve() for path in files.values()}) < len(files):
+        raise UsageError("--html, --svg and --json name the same file", hint="give each a file of its own")
+    if STANDARD_STREAM in (files.get("html"), files.get("svg")):
+        raise UsageError("only --json can be written to standard output", hint="give the path of a file")
+
+
+def _check_model(model: "ModelConfig", *, svg: bool, self_attention: bool) -> None:
+    from nmt_cli.explanation.self_attention import has_self_attention
+
+    if svg and model.attention == "none":
+        raise UsageError(
+            f"{model.preset} has no attention, so there is no heat map to draw",
+            hint="omit --svg; --html shows confidence, alternatives and the beam",
+        )
+    if self_attention and not has_self_attention(model):
+        raise UsageError(
+            f"{model.preset} has no self-attention",
+            hint="omit --self-attention; cheng2016 and vaswani2017 have it, others with model.intra_attention",
+        )
+
+
 def _show(found: "Iterable[Explanation]", files: Mapping[str, Path]) -> None:
-    """Show each explanation as soon as it is there; write the files at the end."""
+    """Show each explanation as soon as it is available; write the files at the end."""
     from nmt_cli.cli.display.explanation import show_explanation
 
     console = results()
-    shown = STDOUT not in files.values()
+    shown = STANDARD_STREAM not in files.values()
     with ExitStack() as stack:
-        # Opened first: a file that cannot be written is found out before the work.
+        # Opened first, so that a file that cannot be written is reported before the work.
         open_files = {name: stack.enter_context(_new_text_file(path)) for name, path in files.items()}
         explanations = []
         for number, explanation in enumerate(found):
@@ -158,13 +124,12 @@ def _lines_of_input() -> list[str]:
 
     if sys.stdin is not None and sys.stdin.isatty():
         raise UsageError(
-            "there is no sentence",
-            hint='nmt explain RUN_DIR "Ein Hund läuft.", or give lines on standard input',
+            "no sentence given", hint='nmt explain RUN_DIR "Ein Hund läuft.", or pipe in lines of text'
         )
-    lines = list(TextInput(None, undecodable=LineNotes(messages()).undecodable))
+    lines = list(TextInput(None, undecodable=LineWarnings(messages()).undecodable))
     if not lines:
         raise UsageError(
-            "standard input is empty", hint='nmt explain RUN_DIR "Ein Hund läuft.", or give lines of text'
+            "standard input is empty", hint='nmt explain RUN_DIR "Ein Hund läuft.", or pipe in lines of text'
         )
     return lines
 
@@ -172,20 +137,20 @@ def _lines_of_input() -> list[str]:
 def _targets(sentences: Sequence[str], targets: Sequence[str] | None) -> Sequence[str | None]:
     if targets and len(targets) != len(sentences):
         raise UsageError(
-            f"there are {len(sentences)} sentences and {len(targets)} targets",
-            hint="give one --target for each sentence, in their order",
+            f"{len(sentences)} sentences, but {len(targets)} targets",
+            hint="give one --target for each sentence, in the same order",
         )
     return [_as_text(target) for target in targets] if targets else [None] * len(sentences)
 
 
 def _as_text(argument: str) -> str:
-    """An argument with U+FFFD for bytes that were not UTF-8."""
+    """An argument with invalid UTF-8 replaced by U+FFFD."""
     return argument.encode(errors="surrogateescape").decode(errors="replace")
 
 
 @contextmanager
 def _new_text_file(path: Path) -> Iterator[TextIO]:
-    if path == STDOUT:
+    if path == STANDARD_STREAM:
         yield sys.stdout
         return
     with new_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:

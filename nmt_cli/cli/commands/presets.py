@@ -1,23 +1,18 @@
 """`nmt presets`: the published systems that can be trained by name."""
 
-from typing import Annotated
-
-import typer
-
 from nmt_cli.cli.display.console import results
-from nmt_cli.cli.options.shared import complete_preset
+from nmt_cli.cli.options import shared
 from nmt_cli.errors import UsageError
 
 _VOCABULARY = 8000
 
 
-def presets(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="[NAME]", help="Show this one whole.", autocompletion=complete_preset),
-    ] = None,
-) -> None:
-    """List the published systems, or show one: its equations, paper, settings and number of parameters."""
+def presets(name: shared.PresetName = None) -> None:
+    """List the published systems, or show one in full.
+
+    [cyan]nmt presets NAME[/] shows paper, equations, settings and parameter count;
+    [cyan]nmt train --preset NAME[/] trains the system.
+    """
     from nmt_cli.config import PRESETS
 
     if name is None:
@@ -28,7 +23,9 @@ def presets(
         import difflib
 
         near = difflib.get_close_matches(name, PRESETS, n=1, cutoff=0.0)[0]
-        raise UsageError(f"there is no preset {name} (nearest: {near})", hint="`nmt presets` lists them all")
+        raise UsageError(
+            f"there is no preset {name} (nearest: {near})", hint="`nmt presets` lists all presets"
+        )
 
 
 def _list() -> None:
@@ -58,7 +55,7 @@ def _show(name: str) -> None:
     console.print()
     console.print(Text(preset.equations), soft_wrap=True)
     console.print()
-    for title, style, own in (("set by the preset", "", True), ("as by default", "dim", False)):
+    for title, style, own in (("set by the preset", "", True), ("default values", "dim", False)):
         console.print(Text(f"# {title}", style="dim"))
         for key, value in resolved.config.model:
             if key != "preset" and (key in preset.settings) is own:
@@ -68,12 +65,12 @@ def _show(name: str) -> None:
     console.print()
     count = _count_parameters(name)
     console.print(
-        Text(f"{count:,} parameters with a joint vocabulary of {_VOCABULARY} pieces"), soft_wrap=True
+        Text(f"{count:,} parameters with a joint vocabulary of {_VOCABULARY} tokens"), soft_wrap=True
     )
 
 
 def _count_parameters(name: str) -> int:
-    """Counted on the real model, built without memory."""
+    """The number of parameters of the real model, built on the meta device."""
     import torch
 
     from nmt_cli.config import resolve

@@ -3,104 +3,43 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from nmt_cli.cli.display.console import StageProgress, Verbosity, complain, messages, results
-from nmt_cli.cli.options.shared import (
-    MACHINE,
-    MESSAGES,
-    OUTPUT,
-    DeviceOption,
-    SetOption,
-    ThreadsOption,
-)
+from nmt_cli.cli.options import data as options
+from nmt_cli.cli.options import shared
+from nmt_cli.config.defaults import DEVICE, RECIPE_PROCESSES
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.recipe import NamedRecipe, RecipePlan, RecipeStep
 
-INPUT = "Input"
-
-
-def complete_recipe(incomplete: str) -> list[str]:
-    """Names of recipes that begin like this."""
-    from nmt_cli.recipe import recipe_names
-
-    return [name for name in recipe_names() if name.startswith(incomplete)]
-
 
 def recipe(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Which recipe; without it, all are listed.",
-            show_default=False,
-            autocompletion=complete_recipe,
-        ),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data",
-            metavar="DIR",
-            help="Take local files instead of the hub.",
-            rich_help_panel=INPUT,
-            show_default=False,
-        ),
-    ] = None,
-    smoke: Annotated[
-        bool,
-        typer.Option(
-            "--smoke", help="All steps within a minute, on a few hundred pairs.", rich_help_panel=INPUT
-        ),
-    ] = False,
-    settings: SetOption = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Where all results go.",
-            rich_help_panel=OUTPUT,
-            show_default="runs/NAME, runs/NAME-smoke",
-        ),
-    ] = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option(
-            "--overwrite",
-            help="Replace data and models made with other settings.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False,
-    processes: Annotated[
-        int,
-        typer.Option(
-            "--processes",
-            metavar="N",
-            min=1,
-            help="Train with torchrun, a process for each GPU.",
-            rich_help_panel=MACHINE,
-        ),
-    ] = 1,
-    device: DeviceOption = "auto",
-    threads: ThreadsOption = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the commands; run nothing.", rich_help_panel=MESSAGES)
-    ] = False,
+    name: options.RecipeName = None,
+    data: options.LocalData = None,
+    smoke: options.Smoke = False,
+    settings: shared.Set = None,
+    out: options.RecipeOut = None,
+    overwrite: options.RecipeOverwrite = False,
+    processes: options.Processes = RECIPE_PROCESSES,
+    device: shared.Device = DEVICE,
+    threads: shared.Threads = None,
+    dry_run: options.ShowCommands = False,
 ) -> None:
-    """Reproduce a published baseline: [cyan]nmt recipe multi30k-de-en --data DIR[/]
+    """Reproduce a published baseline with one command.
 
-    Fetches, preprocesses, trains, translates, evaluates, and says whether the score is right.
-    Each step shows its command. What is done is skipped; an interrupted recipe goes on.
+    [cyan]nmt recipe multi30k-de-en --data DIR[/]
+
+    Downloads, preprocesses, trains, translates and evaluates, then says whether
+    the score is as expected. Each step shows its command. Completed steps are
+    skipped, so an interrupted recipe continues where it stopped.
     """
     if name is None:
         if data or smoke or out or settings or dry_run:
-            raise UsageError("there is no recipe", hint="name one; `nmt recipe` lists them")
+            raise UsageError("no recipe given", hint="name a recipe; `nmt recipe` lists them")
         _list()
         return
     from nmt_cli.recipe import Choices, choose_corpora, find_recipe, make_plan
@@ -148,10 +87,10 @@ def _fetch(found: "NamedRecipe", plan: "RecipePlan", *, smoke: bool) -> None:
     from nmt_cli.recipe import fetch
 
     if plan.is_fetched():
-        _say(1, "fetch: done before")
+        _say(1, "fetch: already done")
         return
     plan.protect_other(plan.preprocess())
-    what = "hub and web" if plan.corpora.remote else "local files"
+    what = "from the Hub and the web" if plan.corpora.remote else "from local files"
     _say(1, f"fetch: {what}{', a few hundred pairs' if smoke else ''}")
     with StageProgress(Verbosity.NORMAL) as progress:
         fetch(
@@ -166,7 +105,7 @@ def _fetch(found: "NamedRecipe", plan: "RecipePlan", *, smoke: bool) -> None:
 
 def _do(step: "RecipeStep", plan: "RecipePlan", number: int) -> None:
     if plan.is_done(step):
-        _say(number, f"{step.name}: {step.output} is there")
+        _say(number, f"{step.name}: {step.output} exists")
         return
     plan.protect_other(step)
     _say(number, step.name)
@@ -174,13 +113,13 @@ def _do(step: "RecipeStep", plan: "RecipePlan", number: int) -> None:
     plan.begin(step)
     code = _run_processes(step) if step.processes > 1 else _run_here(step)
     if code:
-        messages().print("the same command goes on from here")
+        messages().print("run the same command again to continue from here")
         raise typer.Exit(code)
     plan.finish(step.name, step.fingerprint)
 
 
 def _run_here(step: "RecipeStep") -> int:
-    """Run a command in this process, as if it had been typed."""
+    """Run a command in this process, as if it had been typed in a shell."""
     from nmt_cli.cli.app import app  # which imports this module
 
     code = typer.main.get_command(app).main(step.arguments, prog_name="nmt", standalone_mode=False)
@@ -192,7 +131,7 @@ def _run_processes(step: "RecipeStep") -> int:
     with subprocess.Popen([sys.executable, *launcher, "-m", "nmt_cli", *step.arguments]) as process:
         try:
             return process.wait()
-        except KeyboardInterrupt:  # the terminal has told them, too: let them save
+        except KeyboardInterrupt:  # the terminal has interrupted them, too: let them save
             return process.wait()
         except BaseException:
             process.terminate()
@@ -206,7 +145,7 @@ def _conclude(found: "NamedRecipe", plan: "RecipePlan", *, smoke: bool) -> None:
     _say(6, "verdict")
     messages().print(f"translations: {plan.hypotheses}\nreport: {plan.report}\nrun: {plan.run}")
     if smoke:
-        typer.echo(f"{found.name}: every step works; the score of a smoke run means nothing")
+        typer.echo(f"{found.name}: every step works; the score of a smoke run is meaningless")
         return
     verdict = check_score(found.expected, plan.run)
     typer.echo(verdict.sentence)
@@ -214,8 +153,8 @@ def _conclude(found: "NamedRecipe", plan: "RecipePlan", *, smoke: bool) -> None:
         typer.echo(f"  {note}")
     if not verdict.passed:
         complain(
-            f"{found.name} is not as good as it was",
-            hint=f"look at {plan.run / 'curves.svg'} and {plan.report}; were settings changed, or training cut short?",
+            f"{found.name}: the score is lower than expected",
+            hint=f"check {plan.run / 'curves.svg'} and {plan.report}; were settings changed or training cut short?",
         )
         raise typer.Exit(1)
 

@@ -7,145 +7,119 @@ import time
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
 from nmt_cli.cli.boundary import Terminated
 from nmt_cli.cli.display.console import Verbosity, messages, results
-from nmt_cli.cli.display.training import TrainingDisplay, duration
-from nmt_cli.cli.options.shared import (
-    OUTPUT,
-    DeviceOption,
-    OverwriteOption,
-    PresetOption,
-    QuietOption,
-    SetOption,
-    ThreadsOption,
-    VerboseOption,
-    assignments,
-    use_of,
-    verbosity,
-)
+from nmt_cli.cli.display.training import TrainingDisplay, duration, next_step
+from nmt_cli.cli.options import shared, training
+from nmt_cli.cli.options.checks import check_data, check_runs
+from nmt_cli.config.defaults import DEVICE
 from nmt_cli.errors import UsageError
+from nmt_cli.files.atomic import check_new_directory
 
 if TYPE_CHECKING:
     from nmt_cli.config import Resolved
     from nmt_cli.training import Machine, Trainer
 
-RUN = "Run"
+USAGE = "nmt train DATA_DIR --out RUN_DIR, or nmt train --resume RUN_DIR"
 
 
 def train(
-    data: Annotated[
-        Path | None,
-        typer.Argument(metavar="DATA_DIR", help="What `nmt preprocess` wrote.", show_default=False),
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Argument(metavar="CONFIG", help="TOML file of settings.", show_default=False)
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="RUN_DIR", help="Run directory to write.", rich_help_panel=OUTPUT
-        ),
-    ] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            "--resume", metavar="RUN_DIR", help="Go on with this run, bit for bit.", rich_help_panel=RUN
-        ),
-    ] = None,
-    init: Annotated[
-        Path | None,
-        typer.Option(
-            "--init", metavar="RUN_DIR", help="Begin with the weights of this run.", rich_help_panel=RUN
-        ),
-    ] = None,
-    preset: PresetOption = None,
-    settings: SetOption = None,
-    time_limit: Annotated[
-        str | None,
-        typer.Option(
-            "--time-limit",
-            metavar="TIME",
-            help="End with the best model after 45m, 1h30m or 90s.",
-            rich_help_panel=RUN,
-        ),
-    ] = None,
-    device: DeviceOption = "auto",
-    threads: ThreadsOption = None,
-    compiled: Annotated[
-        bool,
-        typer.Option(
-            "--compile", help="Use torch.compile: minutes to begin with; meant for GPUs.", rich_help_panel=RUN
-        ),
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Show settings, size, memory and speed; train nothing.", rich_help_panel=RUN
-        ),
-    ] = False,
-    overwrite: OverwriteOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    data: training.Data = None,
+    config: training.ConfigArgument = None,
+    out: training.Out = None,
+    resume: training.Resume = None,
+    init: training.Init = None,
+    preset: shared.Preset = None,
+    settings: shared.Set = None,
+    time_limit: training.TimeLimit = None,
+    device: shared.Device = DEVICE,
+    threads: shared.Threads = None,
+    compiled: training.Compile = False,
+    dry_run: training.DryRun = False,
+    overwrite: shared.Overwrite = False,
+    quiet: shared.Quiet = False,
+    verbose: shared.Verbose = False,
 ) -> None:
-    """Train a model: [cyan]nmt train DATA_DIR --out RUN_DIR[/], or [cyan]nmt train --resume RUN_DIR[/].
+    """Train a model, or resume training.
 
-    Ctrl-C saves and ends; --resume goes on as if nothing had happened. Several processes or machines:
+    [cyan]nmt train DATA_DIR --out RUN_DIR[/]
+    [cyan]nmt train --resume RUN_DIR[/]
+
+    Ctrl-C saves a checkpoint and stops; --resume continues from there.
+    Several processes or machines:
     [cyan]torchrun --nproc-per-node N -m nmt_cli train …[/]
     """
     limit = parse_duration(time_limit) if time_limit is not None else None
-    level = verbosity(quiet=quiet, verbose=verbose)
+    level = shared.verbosity(quiet=quiet, verbose=verbose)
     if os.environ.get("RANK", "0") != "0":
-        level = Verbosity.QUIET  # one process speaks for all
-
-    from nmt_cli.config import resolve
-    from nmt_cli.data.directory import preset_for
-    from nmt_cli.training import Machine, start
-    from nmt_cli.training import resume as go_on
-
+        level = Verbosity.QUIET  # only the first process prints
     if resume is not None and config is None and data is not None and data.suffix == ".toml":
         data, config = None, data  # a resumed run knows its data
-    is_new = data is not None and resume is None and init is None  # other runs bring their preset
-    resolved = resolve(
-        config, assignments(settings, preset), preset=preset_for(data) if data and is_new else None
-    )
+    if resume is not None:
+        _refuse_with_resume({"--out": out, "--init": init, "--overwrite": overwrite, "--dry-run": dry_run})
+    _check(data, out, resume, init, dry_run=dry_run)
+    if out is not None and os.environ.get("RANK", "0") == "0":  # the first process creates it
+        check_new_directory(out, overwrite=overwrite)
+    resolved = _resolve(data if resume is None and init is None else None, config, settings, preset)
+
+    from nmt_cli.training import Machine, start
+    from nmt_cli.training import resume as resume_run
+
     machine = Machine(device=device, threads=threads, compiled=compiled, time_limit=limit)
     if resume is not None:
-        _refuse(resume_with={"--out": out, "--init": init, "--overwrite": overwrite, "--dry-run": dry_run})
-        _run(go_on(resume, resolved, data=data, machine=machine), resume, level, limit)
-    elif data is None:
-        raise UsageError(
-            "there is no data", hint="nmt train DATA_DIR --out RUN_DIR, or nmt train --resume RUN_DIR"
-        )
-    elif dry_run:
+        _run(resume_run(resume, resolved, data=data, machine=machine), resume, level, limit)
+    elif dry_run and data is not None:
         _show_estimate(data, resolved, init, machine)
-    elif out is None:
-        raise UsageError("there is no run directory", hint="say where to write: --out RUN_DIR")
-    else:
-        begun = start(data, out, resolved, init=init, overwrite=overwrite, machine=machine)
-        _run(begun, out, level, limit)
+    elif data is not None and out is not None:
+        started = start(data, out, resolved, init=init, overwrite=overwrite, machine=machine)
+        _run(started, out, level, limit)
+
+
+def _check(
+    data: Path | None, out: Path | None, resume: Path | None, init: Path | None, *, dry_run: bool
+) -> None:
+    if resume is None and data is None:
+        raise UsageError("no data directory given", hint=USAGE)
+    if resume is None and out is None and not dry_run:
+        raise UsageError("no run directory given", hint="choose where to write the model: --out RUN_DIR")
+    if data is not None:
+        check_data(data)
+    check_runs([run for run in (resume, init) if run is not None], text_hint=USAGE)
+
+
+def _resolve(
+    new_data: Path | None, config: Path | None, settings: list[str] | None, preset: str | None
+) -> "Resolved":
+    """All layers of settings. A new run takes its default preset from the data; other runs have one already."""
+    from nmt_cli.config import resolve
+    from nmt_cli.data.directory import preset_for
+
+    return resolve(
+        config, shared.assignments(settings, preset), preset=preset_for(new_data) if new_data else None
+    )
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of 45m, 1h30m, 90s, 1.5h or 3600."""
+    """The seconds in 45m, 1h30m, 90s, 1.5h or 3600."""
     match = re.fullmatch(
         r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?:in)?)?(?:(\d+(?:\.\d+)?)s?)?", text.strip().lower()
     )
     if not match or not any(match.groups()):
-        raise typer.BadParameter(f"{text!r} is no time; write 45m, 1h30m or 90s", param_hint="--time-limit")
+        raise UsageError(f"--time-limit {text}: not a duration", hint="write 45m, 1h30m or 90s")
     hours, minutes, seconds = (float(part or 0) for part in match.groups())
     return 3600 * hours + 60 * minutes + seconds
 
 
-def _refuse(resume_with: dict[str, Any]) -> None:
-    given = [name for name, value in resume_with.items() if value]
+def _refuse_with_resume(options: dict[str, Any]) -> None:
+    given = [name for name, value in options.items() if value]
     if given:
         raise UsageError(
             f"--resume contradicts {' and '.join(given)}",
-            hint="a resumed run goes on where it is, with its settings",
+            hint="a resumed run continues in its own directory, with its own settings",
         )
 
 
@@ -159,28 +133,30 @@ def _run(made: "AbstractContextManager[Trainer]", path: Path, level: Verbosity, 
                 for report in trainer.run():
                     display.show(report)
             except (KeyboardInterrupt, Terminated):
-                display.notice(f"the last checkpoint is intact; go on with: nmt train --resume {path}")
+                display.note(f"the last checkpoint is intact; resume with: nmt train --resume {path}")
                 raise
         assert isinstance(report, EndReport)
     if report.interrupted:
         if level > Verbosity.QUIET:
-            messages().print(f"stopped after update {report.update:,}; go on with: nmt train --resume {path}")
+            messages().print(
+                f"stopped after update {report.update:,}; resume with: nmt train --resume {path}"
+            )
         raise typer.Exit(128 + signals.received)
     if level == Verbosity.QUIET:
         return
     if not report.update:
-        messages().print(f"there is no model yet; go on with: nmt train --resume {path}")
+        messages().print(f"there is no model yet; resume with: nmt train --resume {path}")
     else:
-        messages().print(f"wrote {path}; {use_of(path)}")
+        messages().print(f"wrote {path}; {next_step(path)}")
 
 
 class Signals:
-    """The first Ctrl-C or SIGTERM asks for an orderly end, the second one ends at once."""
+    """The first Ctrl-C or SIGTERM stops training after the current update, the second one at once."""
 
     def __init__(self, trainer: "Trainer", display: TrainingDisplay) -> None:
         self._trainer, self._display = trainer, display
         self._first = 0.0
-        # torchrun passes on a Ctrl-C that the terminal has sent to us already.
+        # torchrun forwards a Ctrl-C that the terminal has already sent to this process.
         self._grace = 1.0 if "RANK" in os.environ else 0.0
         self.received = int(signal.SIGINT)
         self._previous: dict[signal.Signals, Any] = {}
@@ -200,7 +176,7 @@ class Signals:
         if not self._first:
             self._first, self.received = time.monotonic(), number
             self._trainer.stop()
-            self._display.notice("finishing the update and saving; again to stop at once")
+            self._display.note("finishing this update and saving; press Ctrl-C again to stop at once")
         elif time.monotonic() - self._first > self._grace:
             raise KeyboardInterrupt if number == signal.SIGINT else Terminated
 
@@ -215,12 +191,12 @@ def _show_estimate(data: Path, resolved: "Resolved", init: Path | None, machine:
     rows = [
         ("parameters", f"{found.parameters:,}"),
         ("training pairs", f"{found.pairs:,}"),
-        ("updates an epoch", f"{found.updates_per_epoch:,}"),
+        ("updates per epoch", f"{found.updates_per_epoch:,}"),
         ("device", f"{found.device}, {found.precision}"),
-        ("memory of weights and optimizer", f"{found.weights_bytes * megabytes:,.0f} MB"),
-        ("memory of the largest batch", f"{found.activations_bytes * megabytes:,.0f} MB"),
-        ("time of an update", f"{found.seconds_per_update:.3f} s"),
-        ("time of an epoch", f"{duration(found.seconds_per_epoch)}, validation left out"),
+        ("memory for weights and optimizer", f"{found.weights_bytes * megabytes:,.0f} MB"),
+        ("memory for the largest batch", f"{found.activations_bytes * megabytes:,.0f} MB"),
+        ("time per update", f"{found.seconds_per_update:.3f} s"),
+        ("time per epoch", f"{duration(found.seconds_per_epoch)}, without validation"),
     ]
     for name, value in rows:
         results().print(f"# {name:32} {value}")

@@ -1,225 +1,109 @@
 """`nmt translate`: text to text, line by line."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from nmt_cli.cli.display.console import messages
-from nmt_cli.cli.display.line_progress import LineProgress
-from nmt_cli.cli.display.line_warnings import LineNotes
-from nmt_cli.cli.options.shared import (
-    MACHINE,
-    MESSAGES,
-    OUTPUT,
-    DeviceOption,
-    QuietOption,
-    SetOption,
-    ThreadsOption,
-)
-from nmt_cli.cli.options.translation import (
-    INPUT,
-    BatchTokensOption,
-    Int8Option,
-    JsonOption,
-    LinesOutOption,
-    RunsArgument,
-    StrictOption,
-    WindowOption,
-    check_formats,
-    check_runs,
-    load,
-    need_attention,
-)
+from nmt_cli.cli.display.lines import LineWarnings, write_windows
+from nmt_cli.cli.options import shared, translation
+from nmt_cli.cli.options.checks import check_runs, choose_one
+from nmt_cli.config.defaults import BATCH_TOKENS, DEVICE, WINDOW
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.translator import Translation
 
-SEARCH = "Search"
-
 
 def translate(
-    runs: RunsArgument,
-    source: Annotated[
-        Path | None,
-        typer.Option(
-            "--input",
-            "-i",
-            metavar="FILE",
-            help="Text to translate, plain or .gz.",
-            rich_help_panel=INPUT,
-            show_default="standard input",
-        ),
-    ] = None,
-    strict: StrictOption = False,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            "--max-tokens",
-            metavar="N",
-            min=1,
-            help="Translate lines with more tokens in parts.",
-            rich_help_panel=INPUT,
-            show_default="data.max_tokens of the run",
-        ),
-    ] = None,
-    out: LinesOutOption = None,
-    tsv: Annotated[
-        bool, typer.Option("--tsv", help="Write source, translation and score.", rich_help_panel=OUTPUT)
-    ] = False,
-    json: JsonOption = False,
-    alignments: Annotated[
-        bool,
-        typer.Option(
-            "--alignments", help="Add word alignments (Pharaoh) to --tsv or --json.", rich_help_panel=OUTPUT
-        ),
-    ] = False,
-    tokens: Annotated[
-        bool,
-        typer.Option("--tokens", help="Add tokens and their log p to --json.", rich_help_panel=OUTPUT),
-    ] = False,
-    attention: Annotated[
-        bool,
-        typer.Option("--attention", help="Add attention between tokens to --json.", rich_help_panel=OUTPUT),
-    ] = False,
-    beam: Annotated[
-        int | None,
-        typer.Option(
-            "--beam",
-            "-b",
-            metavar="N",
-            help="Short for --set search.beam_size=N; 1 is greedy.",
-            rich_help_panel=SEARCH,
-        ),
-    ] = None,
-    n_best: Annotated[
-        int | None,
-        typer.Option(
-            "--n-best",
-            "-n",
-            metavar="N",
-            help="Short for --set search.n_best=N; needs --tsv or --json.",
-            rich_help_panel=SEARCH,
-        ),
-    ] = None,
-    prefix: Annotated[
-        str,
-        typer.Option(
-            "--prefix", metavar="TEXT", help="What every translation begins with.", rich_help_panel=SEARCH
-        ),
-    ] = "",
-    settings: SetOption = None,
-    stream: Annotated[
-        bool,
-        typer.Option("--stream", help="Answer each line at once, as at a terminal.", rich_help_panel=MACHINE),
-    ] = False,
-    window: WindowOption = None,
-    batch_tokens: BatchTokensOption = None,
-    int8: Int8Option = False,
-    device: DeviceOption = "auto",
-    threads: ThreadsOption = None,
-    progress: Annotated[
-        bool | None,
-        typer.Option(
-            "--progress/--no-progress",
-            help="Show lines and lines/s.",
-            rich_help_panel=MESSAGES,
-            show_default="at a terminal",
-        ),
-    ] = None,
-    quiet: QuietOption = False,
+    runs: translation.Runs,
+    source: translation.Input = None,
+    strict: translation.Strict = False,
+    max_tokens: translation.MaxTokens = None,
+    out: translation.Output = None,
+    tsv: translation.Tsv = False,
+    json: translation.Json = False,
+    alignments: translation.Alignments = False,
+    tokens: translation.Tokens = False,
+    attention: translation.Attention = False,
+    beam: translation.Beam = None,
+    n_best: translation.NBest = None,
+    prefix: translation.Prefix = "",
+    settings: shared.Set = None,
+    stream: translation.Stream = False,
+    window: translation.Window = WINDOW,
+    batch_tokens: translation.BatchTokens = BATCH_TOKENS,
+    int8: translation.Int8 = False,
+    device: shared.Device = DEVICE,
+    threads: shared.Threads = None,
+    progress: translation.Progress = None,
+    quiet: shared.Quiet = False,
 ) -> None:
-    """Translate text, one line for one line: [cyan]nmt translate RUN_DIR < input > output[/]
+    """Translate text line by line.
 
-    Settings of search are those of the run, unless they are changed here: [cyan]--set search.length_penalty=0.6[/]
+    [cyan]nmt translate RUN_DIR < input > output[/]
+
+    Search uses the settings of the run unless they are changed here, as with
+    [cyan]--set search.length_penalty=0.6[/]
     """
-    check_formats(tsv=tsv, json=json)
-    _check_places(
-        tsv=tsv, json=json, n_best=n_best, alignments=alignments, tokens=tokens, attention=attention
-    )
-    check_runs(runs, "nmt translate RUN_DIR --input {path}")
+    output = choose_one(("tsv", "json"), (tsv, json), default="text")
+    _check_format(output, n_best=n_best, alignments=alignments, tokens=tokens, attention=attention)
+    check_runs(runs, text_hint="nmt translate RUN_DIR --input {path}")
+    search = shared.search_settings(settings, {"beam_size": beam, "n_best": n_best})
 
-    from nmt_cli.files.line_writer import line_output
     from nmt_cli.files.text_input import TextInput
 
-    console = messages()
-    notes = LineNotes(console)
-    lines = TextInput(source, strict=strict, undecodable=notes.undecodable)
-    search = _search_settings(settings, beam, n_best)
+    warnings = LineWarnings(messages())
+    lines = TextInput(source, strict=strict, undecodable=warnings.undecodable)
 
-    from nmt_cli.config.defaults import WINDOW
     from nmt_cli.translator import Details
     from nmt_cli.translator.streaming import translate_stream
 
-    translator = load(
-        runs,
-        search,
-        device=device,
-        threads=threads,
-        batch_tokens=batch_tokens,
-        max_tokens=max_tokens,
-        int8=int8,
-        quiet=quiet,
+    limits = {"batch_tokens": batch_tokens, "max_tokens": max_tokens}
+    translator = translation.load_translator(
+        runs, search, device=device, threads=threads, int8=int8, quiet=quiet, **limits
     )
-    need_attention(translator, alignments, "--alignments")
-    need_attention(translator, attention, "--attention")
-    write_line = _line_format(translator.config.n_best, tsv=tsv, json=json, tokens=tokens)
+    translation.require_attention(translator, {"--alignments": alignments, "--attention": attention})
+    as_line = _line_format(output, translator.config.n_best, tokens=tokens)
     stream = stream or lines.is_terminal
-    found = translate_stream(
-        translator,
-        lines,
-        window=1 if stream else window or WINDOW,
-        details=Details(scores=tsv or json, attention=attention, alignment=alignments),
-        prefix=prefix,
-    )
+    details = Details(scores=output != "text", attention=attention, alignment=alignments)
     if lines.is_terminal and sys.stderr.isatty() and not quiet:
-        console.print("one sentence a line; Ctrl-D ends")
-    bar = LineProgress(console, out=out, wanted=progress, quiet=quiet or stream)
-    with line_output(out) as write, bar, notes:
-        for part in found:
-            pairs = enumerate(zip(part.sources, part.translations, strict=True), start=part.first + 1)
-            write(write_line(number, *pair) for number, pair in pairs)
-            notes.translated(part)
-            bar.advance(len(part.sources))
+        messages().print("one sentence per line; end with Ctrl-D")
+    found = translate_stream(
+        translator, lines, window=1 if stream else window, details=details, prefix=prefix
+    )
+    write_windows(
+        found, as_line, out, warnings, then=warnings.translated, progress=progress, quiet=quiet or stream
+    )
 
 
-def _check_places(*, tsv: bool, json: bool, **asked: Any) -> None:
-    """What was asked for needs a place to be written to."""
-    places = {"n_best": tsv or json, "alignments": tsv or json, "tokens": json, "attention": json}
-    for name, value in asked.items():
-        if value and not places[name] and not (name == "n_best" and value == 1):
+def _check_format(output: str, **wanted: Any) -> None:
+    """Only some formats can hold what is asked for."""
+    formats = {
+        "n_best": ("tsv", "json"),
+        "alignments": ("tsv", "json"),
+        "tokens": ("json",),
+        "attention": ("json",),
+    }
+    for name, value in wanted.items():
+        if value and output not in formats[name] and not (name == "n_best" and value == 1):
             raise UsageError(
-                f"--{name.replace('_', '-')} has no place in {'TSV' if tsv else 'plain text'}",
-                hint="add --json" if name in ("tokens", "attention") else "add --tsv or --json",
+                f"--{name.replace('_', '-')} cannot be written as {'TSV' if output == 'tsv' else 'plain text'}",
+                hint=f"add {' or '.join(f'--{choice}' for choice in formats[name])}",
             )
 
 
-def _search_settings(settings: Sequence[str] | None, beam: int | None, n_best: int | None) -> dict[str, Any]:
-    from nmt_cli.config.layers import section_assignments
-
-    short = {"beam_size": beam, "n_best": n_best}
-    return {
-        **section_assignments("search", settings or ()),
-        **{name: value for name, value in short.items() if value is not None},
-    }
-
-
-def _line_format(
-    n_best: int, *, tsv: bool, json: bool, tokens: bool
-) -> "Callable[[int, str, Translation], str]":
+def _line_format(output: str, n_best: int, *, tokens: bool) -> "Callable[[int, str, Translation], str]":
     from nmt_cli.translator.output_formats import as_json, as_text, as_tsv
 
-    if json:
+    if output == "json":
         return partial(as_json, tokens=tokens)
-    if tsv:
+    if output == "tsv":
         return partial(as_tsv, n_best=n_best)
     if n_best > 1:
         raise UsageError(
-            f"search.n_best = {n_best}, but plain text has one translation a line",
+            f"search.n_best = {n_best}, but plain text has one translation per line",
             hint="add --tsv or --json, or set search.n_best = 1",
         )
     return as_text

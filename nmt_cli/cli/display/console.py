@@ -1,4 +1,4 @@
-"""What a person sees: messages on standard error, results on standard output."""
+"""Messages on standard error, results on standard output, and progress through named stages."""
 
 import sys
 import time
@@ -19,53 +19,64 @@ from rich.text import Text
 
 
 class Verbosity(IntEnum):
-    """How much is said on standard error."""
+    """How much is written to standard error."""
 
     QUIET = 0  # warnings and errors
     NORMAL = 1
     VERBOSE = 2
 
 
-class OurConsole(Console):
-    """A console that shows text as it is (a path may look like markup) and lets a closed pipe be an exception."""
+_STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold yellow", "hint": "bold"}
+
+
+class LiteralConsole(Console):
+    """A console that prints text literally (a path may look like markup) and raises if a pipe is closed."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(highlight=False, markup=False, emoji=False, **options)
 
     def on_broken_pipe(self) -> None:
-        """Leave it to the boundary; rich would exit with 1."""
+        """Leave it to the boundary; rich would exit with code 1."""
         raise BrokenPipeError
 
 
 def results() -> Console:
-    """Where results go. Not a terminal: plain text, and lines are not folded to a terminal's width."""
+    """Standard output. Outside a terminal it is plain text, and lines are not wrapped."""
     plain = not sys.stdout.isatty()
-    return OurConsole(file=sys.stdout, width=240 if plain else None, color_system=None if plain else "auto")
+    return LiteralConsole(
+        file=sys.stdout, width=240 if plain else None, color_system=None if plain else "auto"
+    )
 
 
 def messages() -> Console:
-    """Where messages go. Colors only on a terminal, whatever FORCE_COLOR says."""
+    """Standard error. Colors only in a terminal, even with FORCE_COLOR."""
     plain = not sys.stderr.isatty()
-    return OurConsole(
+    return LiteralConsole(
         file=sys.stderr, soft_wrap=True, color_system=None if plain else "auto", force_terminal=not plain
     )
 
 
 def complain(message: str, *, hint: str | None = None) -> None:
-    """An error: one line that says what is wrong, and a hint that says what to do."""
-    _say(messages(), "error", "bold red", message, hint)
+    """Print an error: one line that says what is wrong, and a hint that says what to do."""
+    say(messages(), "error", message, hint)
 
 
-def _say(console: Console, label: str, style: str, message: str, hint: str | None) -> None:
-    console.print(Text.assemble((f"{label}: ", style), " ".join(message.split("\n"))))
-    if hint:
-        console.print(Text.assemble(("hint: ", "bold"), " ".join(hint.split("\n"))))
+def warn(message: str, *, hint: str) -> None:
+    """Print a warning and a hint."""
+    say(messages(), "warning", message, hint)
+
+
+def say(console: Console, label: str, message: str, hint: str | None = None) -> None:
+    """Print a labeled message and its hint, each on one line."""
+    for name, text in ((label, message), ("hint", hint)):
+        if text:
+            console.print(Text.assemble((f"{name}: ", _STYLES[name]), " ".join(text.split("\n"))))
 
 
 class StageProgress:
-    """Progress through named stages: a bar on a terminal, else a plain line now and then."""
+    """Progress through named stages: a bar in a terminal, else a plain line now and then."""
 
-    EVERY = 10.0  # seconds between two plain lines of a stage
+    INTERVAL = 10.0  # seconds between two plain lines of a stage
 
     def __init__(self, verbosity: Verbosity) -> None:
         self._console = messages()
@@ -102,7 +113,7 @@ class StageProgress:
             self._bar.stop()
 
     def update(self, stage: str, done: int, total: int | None) -> None:
-        """So many are done in this stage."""
+        """`done` items of `total` have passed this stage."""
         if stage != self._stage:
             self._finish_stage()
             self._stage, self._started = stage, time.monotonic()
@@ -113,13 +124,13 @@ class StageProgress:
         amount = f"{done:,} of {total:,}" if total else f"{done:,}" if done else ""
         if self._bar and self._task is not None:
             self._bar.update(self._task, completed=done, total=total, amount=amount)
-        elif not self._quiet and time.monotonic() - self._said >= self.EVERY:
+        elif not self._quiet and time.monotonic() - self._said >= self.INTERVAL:
             self._said = time.monotonic()
             self._console.print(f"{stage}: {amount}")
 
     def warn(self, message: str, *, hint: str) -> None:
-        """Something that usually goes wrong seems to be going wrong; said above the bar."""
-        _say(self._console, "warning", "bold yellow", message, hint)
+        """Print a warning above the bar."""
+        say(self._console, "warning", message, hint)
 
     def _finish_stage(self) -> None:
         if not self._stage:

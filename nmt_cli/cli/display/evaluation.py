@@ -1,25 +1,105 @@
-"""The tables of `nmt evaluate` at a terminal."""
+"""The results of `nmt evaluate` and `nmt align-eval`: on standard output, in files, and in the runs."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from nmt_cli.cli.display.console import messages
-from nmt_cli.errors import DataWarning
+from nmt_cli.cli.display.console import Verbosity, messages, results, warn
+from nmt_cli.errors import NmtError
 
 if TYPE_CHECKING:
+    from nmt_cli.evaluation.evaluate import EvaluationRun
     from nmt_cli.evaluation.result import AlignmentEvaluation, Evaluation, MetricScore, SystemResult
 
-_NAME = 24  # columns that a name gets before it is folded
-_METRIC = {True: 22, False: 14}  # columns of a metric, with and without a p-value
+# Widths of columns
+_NAME = 24  # before a name is folded
+_METRIC = {True: 22, False: 14}  # with and without a p-value
 _LENGTH = 8
 
 
-def score_tables(evaluation: "Evaluation", console: Console) -> None:
-    """Scores in as few tables as the width allows, then how to compute them again."""
+def show_scores(evaluation: "Evaluation", output: str, *, named: bool) -> None:
+    """Print the scores as a table, plain, json or markdown. `named`: metrics were chosen by name."""
+    from nmt_cli.evaluation.report import evaluation_markdown
+
+    if output == "json":
+        typer.echo(evaluation.model_dump_json(indent=2))
+    elif output == "markdown":
+        typer.echo(evaluation_markdown(evaluation), nl=False)
+    elif output == "plain":
+        several = len(evaluation.systems) > 1
+        for system in evaluation.systems:
+            for score in system.scores if named else system.scores[:1]:
+                typer.echo((f"{system.name}\t" if several else "") + f"{score.metric} = {score.score:.2f}")
+    else:
+        _show_tables(evaluation, results())
+    for warning in evaluation.all_warnings():
+        warn(warning.message, hint=warning.hint)
+
+
+def show_alignments(evaluation: "AlignmentEvaluation", output: str) -> None:
+    """Print precision, recall and AER in one of the same formats."""
+    from nmt_cli.evaluation.alignments import alignment_markdown
+
+    if output == "json":
+        typer.echo(evaluation.model_dump_json(indent=2))
+    elif output == "markdown":
+        typer.echo(alignment_markdown(evaluation), nl=False)
+    elif output == "plain":
+        several = len(evaluation.systems) > 1
+        for system in evaluation.systems:
+            typer.echo((f"{system.name}\t" if several else "") + f"AER = {100 * system.aer:.2f}")
+    else:
+        _show_alignment_table(evaluation, results())
+    for warning in evaluation.all_warnings():
+        warn(warning.message, hint=warning.hint)
+
+
+def write_files(
+    run: "EvaluationRun",
+    evaluation: "Evaluation",
+    *,
+    report: Path | None,
+    save: Path | None,
+    records: bool,
+    level: Verbosity,
+) -> None:
+    """Write what was asked for besides the scores: hypotheses, report, and the scores into each run."""
+    from nmt_cli.files.atomic import new_file
+
+    written: list[str] = []
+    if save is not None:
+        (lines,) = (system.hypotheses for system in run.systems if system.hypotheses is not None)
+        with new_file(save) as path:
+            path.write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="\n")
+        written.append(str(save))
+    if report is not None:
+        from nmt_cli.evaluation.report import report_page
+
+        page = report_page(evaluation, run.pictures(evaluation))
+        with new_file(report) as path:
+            path.write_text(page, "utf-8")
+        written.append(str(report))
+    for system in evaluation.systems:
+        if system.run is not None and records:
+            from nmt_cli.evaluation.systems import record_scores
+
+            try:
+                record_scores(evaluation, system)
+                written.append(str(Path(system.run.path) / "scores.jsonl"))
+            except (NmtError, OSError) as error:  # the score is valid all the same
+                warn(f"the score was not recorded: {error}", hint="--no-record leaves the run unchanged")
+    if level > Verbosity.QUIET:
+        for name in written:
+            messages().print(f"wrote {name}")
+
+
+def _show_tables(evaluation: "Evaluation", console: Console) -> None:
+    """Scores in as few tables as the width allows, then how they were computed."""
     names = [score.metric for score in evaluation.systems[0].scores]
     for index, chosen in enumerate(_fitting(names, evaluation, console.width)):
         if index:
@@ -32,7 +112,7 @@ def score_tables(evaluation: "Evaluation", console: Console) -> None:
         console.print(Text.assemble((f"{score.metric}: ", "bold"), (score.signature, "dim")), soft_wrap=True)
 
 
-def alignment_table(evaluation: "AlignmentEvaluation", console: Console) -> None:
+def _show_alignment_table(evaluation: "AlignmentEvaluation", console: Console) -> None:
     """Precision, recall and AER, the lowest error rate first."""
     table = Table(box=None, pad_edge=False)
     table.add_column("alignments", overflow="fold")
@@ -50,21 +130,8 @@ def alignment_table(evaluation: "AlignmentEvaluation", console: Console) -> None
     console.print(Text(gold, style="dim"), soft_wrap=True)
 
 
-def warn(warnings: Sequence[DataWarning]) -> None:
-    """Warnings, on standard error."""
-    for warning in warnings:
-        say_warning(warning.message, warning.hint)
-
-
-def say_warning(message: str, hint: str) -> None:
-    """One warning and what to do about it."""
-    console = messages()
-    console.print(Text.assemble(("warning: ", "bold yellow"), " ".join(message.split("\n"))))
-    console.print(Text.assemble(("hint: ", "bold"), hint))
-
-
 def _fitting(names: Sequence[str], evaluation: "Evaluation", width: int) -> Iterator[list[str]]:
-    """Metrics for one table after the other; nothing is cut off at the right."""
+    """The metrics of each table, so that no table is wider than the terminal."""
     longest = max(len(system.name) + len(_mark(system, evaluation)) for system in evaluation.systems)
     room = width - min(longest, _NAME) - 2
     each = _METRIC[evaluation.comparison is not None]
@@ -121,6 +188,6 @@ def _notes(evaluation: "Evaluation") -> Iterator[str]:
             f"{comparison.samples:,} samples, seed {comparison.seed})"
         )
     if evaluation.systems[0].scores[0].interval is not None:
-        yield "± is a 95 % interval; length is hypothesis / reference"
+        yield "± is a 95 % confidence interval; length is hypothesis / reference"
     if any(score.metric == "BLEU" for score in evaluation.systems[0].scores):
         yield f"tokenizer {evaluation.tokenizer} ({evaluation.tokenizer_reason})"

@@ -1,4 +1,4 @@
-"""An explanation on a terminal, or as plain text in a pipe."""
+"""An explanation in a terminal, or as plain text in a pipe."""
 
 from collections.abc import Sequence
 
@@ -18,11 +18,11 @@ from nmt_cli.cli.display.heat_map import (
 )
 from nmt_cli.explanation import Explanation, Matrix, Prediction
 
-WIDEST = 160  # of a table: longer lines are hard to follow
+WIDEST = 160  # columns of a table; longer lines are hard to follow
 
 
 def show_explanation(console: Console, explanation: Explanation) -> None:
-    """The sentences, the heat-map, the alternatives of each step and what else search found."""
+    """The sentences, the heat map, the alternatives at each step and the n-best list."""
     width = min(console.width, WIDEST)
     _show_sentences(console, explanation)
     console.print()
@@ -38,17 +38,17 @@ def show_explanation(console: Console, explanation: Explanation) -> None:
         )
     for own in explanation.self_attention:
         console.print()
-        console.print(Text(f"{own.layer}: where each piece looked on its own side"))
+        console.print(Text(f"{own.layer}: self-attention"))
         _show_map(console, own.columns, own.rows, None, own.weights)
     if (explanation.self_attention or explanation.word_attention) and not shows_color(console):
         console.print(f"\n{SHADES_LEGEND}")
     console.print()
-    console.print(Text("what was said, and what could have been (*: the beam went on with it)"))
+    console.print(Text("tokens and their alternatives (*: kept in the beam)"))
     for line in step_lines(explanation.steps, width):
         console.print(line, no_wrap=True, overflow="crop", crop=True)
     if explanation.forced or len(explanation.n_best) > 1:
         console.print()
-        console.print(Text("what search found, with its score"))
+        console.print(Text("n-best list with scores"))
         for candidate in explanation.n_best:
             console.print(Text(f"{candidate.score:8.3f}  {clean(candidate.text)}"), soft_wrap=True)
 
@@ -66,7 +66,7 @@ def _show_map(
 
 
 def step_lines(steps: Sequence[Prediction], width: int) -> list[Text]:
-    """One line for each piece: what was said, how probable it was, and as many alternatives as fit."""
+    """One line per token: the token, its probability, and as many alternatives as fit."""
     pieces = [fitted(step.piece, 24) for step in steps]
     longest = max(map(cell_len, pieces))
     lines = []
@@ -90,15 +90,15 @@ def _show_sentences(console: Console, explanation: Explanation) -> None:
     for language, text in zip(languages, (explanation.source, explanation.translation), strict=True):
         line = Text.assemble((f"{language:{longest}}  ", "dim"), (clean(text), "bold"))
         console.print(line, soft_wrap=not console.is_terminal)  # one line in a pipe
-    given = "a given translation: " if explanation.forced else ""
+    given = "given translation: " if explanation.forced else ""
     facts = f"score {explanation.score:.3f}, log P {explanation.log_probability:.2f}"
     count = len(explanation.target_pieces)
     console.print(Text(f"{given}{facts}, {count} tokens ({explanation.system})", style="dim"))
 
 
 def _show_confidence(console: Console, explanation: Explanation) -> None:
-    """What is left to show of a model without attention."""
-    console.print(Text("This model has no attention, so there is no map of where it looked."))
+    """The confidence of each word, for a model without attention."""
+    console.print(Text("This model has no attention, so there is no heat map."))
     console.print()
     longest = max(map(cell_len, explanation.target_labels))
     for word, p in zip(explanation.target_labels, explanation.confidence, strict=True):

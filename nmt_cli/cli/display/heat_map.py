@@ -1,4 +1,4 @@
-"""An attention matrix on a terminal: colors where there are any, else shades of characters."""
+"""An attention matrix in a terminal: in color if the terminal has colors, else in shaded blocks."""
 
 import math
 import unicodedata
@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-SHADES = ((0.8, "█"), (0.55, "▓"), (0.3, "▒"), (0.1, "░"), (0.03, "·"))  # from this weight on
+SHADES = ((0.8, "█"), (0.55, "▓"), (0.3, "▒"), (0.1, "░"), (0.03, "·"))  # from this weight upward
 SHADES_LEGEND = "  ".join(f"{shade} {weight:.0%}".replace("%", " %") for weight, shade in reversed(SHADES))
 LEAST = SHADES[-1][0]
-NARROW = 3  # width of a column under a word that stands on its end
+NARROW = 3  # width of a column whose word is written vertically
 LONGEST_LABEL, TALLEST_LABEL = 20, 14
-# Of medium lightness at both ends, so that strong stands out from weak on dark and on light terminals.
+# Medium lightness at both ends, so that strong and weak differ on dark and on light terminals.
 _WEAK, _STRONG = (74, 88, 122), (255, 156, 26)
 
 
@@ -25,11 +25,11 @@ class Column(NamedTuple):
 
     label: str
     width: int
-    at: int  # which word
+    at: int  # index of the word
 
 
 def shows_color(console: Console) -> bool:
-    """Whether colors reach the reader: a terminal that has them, and no NO_COLOR."""
+    """Whether the terminal has colors and NO_COLOR is not set."""
     return console.color_system is not None and not console.no_color
 
 
@@ -44,32 +44,32 @@ def heat_map(
 ) -> list[Text]:
     """Lines no wider than `width`: target words with their confidence, if any, and a column for each source word.
 
-    Source words stand upright if there is room for all; else they stand on end, in bands one below the other,
-    each with the target words that looked there.
+    Source words are written horizontally if they all fit, else vertically in bands one below the other, each
+    with the target words that attend to it.
     """
     labels = [fitted(word, LONGEST_LABEL) for word in target]
     left = max(map(cell_len, labels))
     between = len("  ") if confidence is None else len("  100 %  ")
     room = max(NARROW, width - left - between)
-    upright = [
+    horizontal = [
         Column(word, max(NARROW, cell_len(word)) + 1, at) for at, word in enumerate(map(clean, source))
     ]
-    if sum(column.width for column in upright) <= room:
-        bands, standing = [upright], True
+    if sum(column.width for column in horizontal) <= room:
+        bands, is_horizontal = [horizontal], True
     else:
         narrow = [Column(clean(word), NARROW, at) for at, word in enumerate(source)]
         count = math.ceil(len(narrow) / (room // NARROW))
         each = math.ceil(len(narrow) / count)  # bands of about the same width
-        bands, standing = [narrow[at : at + each] for at in range(0, len(narrow), each)], False
+        bands, is_horizontal = [narrow[at : at + each] for at in range(0, len(narrow), each)], False
     lines: list[Text] = []
     for band in bands:
         lines += [Text()] if lines else []
         before = " " * (left + between)
-        header = [_upright(band)] if standing else _on_end([column.label for column in band])
+        header = [_horizontal(band)] if is_horizontal else _vertical([column.label for column in band])
         lines += [Text((before + line).rstrip(), style="bold") for line in header]
         for at, (label, weights) in enumerate(zip(labels, matrix, strict=True)):
             if len(bands) > 1 and all(weights[column.at] < LEAST for column in band):
-                continue  # it looked elsewhere
+                continue  # it attends to words in other bands
             line = Text(padded(label, left) + "  ")
             if confidence is not None:
                 p = confidence[at]
@@ -77,7 +77,7 @@ def heat_map(
             for column in band:
                 line.append_text(_cell(weights[column.at], column.width, color=color))
             if not color:
-                line.rstrip()  # of colored cells, the spaces are part
+                line.rstrip()  # in color, trailing spaces are visible
             lines.append(line)
     return lines
 
@@ -93,12 +93,12 @@ def confidence_style(p: float) -> str:
 
 
 def clean(text: str) -> str:
-    """Text that leaves the terminal as it is: no control characters."""
+    """Text without control characters, which could change the state of the terminal."""
     return "".join("\ufffd" if unicodedata.category(one) in ("Cc", "Cs") else one for one in text)
 
 
 def fitted(text: str, width: int) -> str:
-    """The text, or what fits of it with an ellipsis."""
+    """The text, shortened with an ellipsis if it is too wide."""
     text = clean(text)
     if cell_len(text) <= width:
         return text
@@ -108,16 +108,16 @@ def fitted(text: str, width: int) -> str:
 
 
 def padded(text: str, width: int) -> str:
-    """The text with spaces up to the width of so many characters."""
+    """The text padded with spaces to this width."""
     return text + " " * max(0, width - cell_len(text))
 
 
-def _upright(band: Sequence[Column]) -> str:
+def _horizontal(band: Sequence[Column]) -> str:
     return "".join(padded(column.label, column.width) for column in band)
 
 
-def _on_end(words: Sequence[str]) -> list[str]:
-    """The words from top to bottom, their last letters in the last line."""
+def _vertical(words: Sequence[str]) -> list[str]:
+    """The words written from top to bottom, aligned at the bottom."""
     letters = [_letters(word) for word in words]
     letters = [one if len(one) <= TALLEST_LABEL else [*one[: TALLEST_LABEL - 1], "⋮"] for one in letters]
     height = max(map(len, letters))
@@ -129,7 +129,7 @@ def _on_end(words: Sequence[str]) -> list[str]:
 
 
 def _letters(word: str) -> list[str]:
-    """The characters of a word, each with the marks that belong to it."""
+    """The characters of a word, each with its combining marks."""
     letters: list[str] = []
     for character in word:
         joins = unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf")

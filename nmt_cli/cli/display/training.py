@@ -1,7 +1,8 @@
-"""What a person sees of training: two live lines on a terminal, plain lines in a pipe or a log file."""
+"""What a person sees of training: two live lines in a terminal, plain lines in a pipe or a log file."""
 
 import sys
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -10,16 +11,16 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
-from nmt_cli.cli.display.console import Verbosity, messages
+from nmt_cli.cli.display.console import Verbosity, messages, say
 
 if TYPE_CHECKING:
     from nmt_cli.training import EndReport, Report, StartReport, StepReport, ValidationReport
 
-EVERY = 10.0  # seconds between two plain lines
+INTERVAL = 10.0  # seconds between two plain lines
 
 
 class TrainingDisplay:
-    """Shows the reports of a trainer, one after the other."""
+    """Shows the reports of a trainer as they arrive."""
 
     def __init__(self, level: Verbosity, *, metric: str, time_limit: float | None) -> None:
         """`metric` is the setting train.metric."""
@@ -87,32 +88,31 @@ class TrainingDisplay:
         elif isinstance(report, EndReport):
             self._show_end(report)
         elif self._level == Verbosity.VERBOSE:
-            self._console.print(f"saved the checkpoint of update {report.update:,} in {report.seconds:.1f} s")
+            self._console.print(f"saved a checkpoint at update {report.update:,} in {report.seconds:.1f} s")
 
-    def notice(self, message: str) -> None:
-        """A message between reports."""
+    def note(self, message: str) -> None:
+        """Print a message between reports."""
         if self._level > Verbosity.QUIET:
             self._console.print(message)
 
     def _warn(self, message: str, hint: str) -> None:
-        # On the console of the live lines, which another one would tear apart.
-        self._console.print(Text.assemble(("warning: ", "bold yellow"), message))
-        self._console.print(Text.assemble(("hint: ", "bold"), hint))
+        # On the console of the live lines; another one would break them up.
+        say(self._console, "warning", message, hint)
 
     def _show_start(self, report: "StartReport") -> None:
         processes = f", {report.processes} processes" if report.processes > 1 else ""
         self._console.print(
-            f"{report.run}: {report.parameters:,} parameters, {report.updates_per_epoch:,} updates an epoch, "
+            f"{report.run}: {report.parameters:,} parameters, {report.updates_per_epoch:,} updates per epoch, "
             f"{report.device}, {report.precision}{processes}"
         )
         if report.update:
-            self._console.print(f"goes on after update {report.update:,} in epoch {report.epoch}")
+            self._console.print(f"resuming after update {report.update:,} in epoch {report.epoch}")
         for change in report.changes:
             self._console.print(f"changed: {change}")
         if not report.validates:
             self._warn(
-                "there is no validation set, so the last model is the one to use",
-                "make the data with --valid",
+                "there is no validation set, so the last model is kept instead of the best",
+                "preprocess the data with --valid",
             )
         self._began = self._said = time.monotonic()
         self._first, self._last_update = report.update, report.last_update or 0
@@ -130,7 +130,7 @@ class TrainingDisplay:
             )
 
     def _left(self, update: int) -> str:
-        """Time to the end, as far as anybody knows."""
+        """Estimated time to the end, or the elapsed time if the end is unknown."""
         elapsed = time.monotonic() - self._began
         done = update - self._first
         guesses = [elapsed / done * (self._last_update - update)] if self._last_update and done else []
@@ -147,14 +147,16 @@ class TrainingDisplay:
         )
         if self._live:
             self._figures.plain = figures
-        elif time.monotonic() - self._said >= EVERY:
+        elif time.monotonic() - self._said >= INTERVAL:
             self._said = time.monotonic()
             left = self._left(report.update)
             self._console.print(f"update {report.update:,}  epoch {report.epoch}  {figures}  {left}")
 
     def _show_validation(self, report: "ValidationReport") -> None:
         self._best = report.best_score
-        what = f"mean of {len(report.averaged)} best" if report.averaged else f"update {report.update:,}"
+        what = (
+            f"average of the best {len(report.averaged)}" if report.averaged else f"update {report.update:,}"
+        )
         line = Text.assemble(
             (f"{what} epoch {report.epoch}: ", "bold"), f"loss {report.loss:.3f} ppl {report.perplexity:.4g} "
         )
@@ -174,7 +176,7 @@ class TrainingDisplay:
     def _show_end(self, report: "EndReport") -> None:
         if not report.interrupted:
             self._console.print(
-                f"ended after update {report.update:,}, epoch {report.epoch}, {duration(report.seconds)}: "
+                f"finished after update {report.update:,}, epoch {report.epoch}, {duration(report.seconds)}: "
                 f"{report.reason}"
             )
 
@@ -183,8 +185,17 @@ class TrainingDisplay:
 
 
 def duration(seconds: float) -> str:
-    """As a person says it: 42 s, 3 min, 1 h 05 min."""
+    """A duration for people: 42 s, 3 min, 1 h 05 min."""
     if seconds < 60:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def next_step(run: Path) -> str:
+    """How to use a new model."""
+    from nmt_cli.run import RunDirectory
+
+    if RunDirectory.open(run).config.model.is_language_model:
+        return f'generate text with: nmt generate {run} "The"'
+    return f"translate with: nmt translate {run}"

@@ -1,17 +1,14 @@
-"""Options that several commands share, written once."""
+"""Options of most commands: settings, output, machine and messages."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import Annotated, Any
 
 from nmt_cli.cli.display.console import Verbosity
-
-SETTINGS = "Settings"
-OUTPUT = "Output"
-MACHINE = "Machine"
-MESSAGES = "Messages"
+from nmt_cli.cli.options.checks import check_device
+from nmt_cli.cli.options.panels import argument, machine, messages, output, settings
+from nmt_cli.errors import UsageError
 
 
 def _complete_setting(incomplete: str) -> list[str]:
@@ -20,79 +17,73 @@ def _complete_setting(incomplete: str) -> list[str]:
     return [f"{name}=" for name in setting_names() if name.startswith(incomplete)]
 
 
-def complete_preset(incomplete: str) -> list[str]:
-    """Names of presets that begin like this."""
+def _complete_preset(incomplete: str) -> list[str]:
     from nmt_cli.config import PRESETS
 
     return [name for name in PRESETS if name.startswith(incomplete)]
 
 
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option("--config", "-c", metavar="FILE", help="TOML file of settings.", rich_help_panel=SETTINGS),
-]
-SetOption = Annotated[
+Config = Annotated[Path | None, settings("--config -c FILE", "TOML file with settings.")]
+Set = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="SECTION.KEY=VALUE",
-        help="Change a setting; repeatable. `nmt config` lists them all.",
-        rich_help_panel=SETTINGS,
+    settings(
+        "--set SECTION.KEY=VALUE",
+        "Change a setting; repeatable. `nmt config` lists all settings.",
         autocompletion=_complete_setting,
     ),
 ]
-PresetOption = Annotated[
+Preset = Annotated[
     str | None,
-    typer.Option(
-        "--preset",
-        metavar="NAME",
-        help="Short for --set model.preset=NAME.",
-        rich_help_panel=SETTINGS,
-        autocompletion=complete_preset,
-    ),
+    settings("--preset NAME", "Shorthand for --set model.preset=NAME.", autocompletion=_complete_preset),
 ]
-OverwriteOption = Annotated[
-    bool,
-    typer.Option("--overwrite", help="Replace an output directory that nmt wrote.", rich_help_panel=OUTPUT),
+PresetName = Annotated[
+    str | None, argument("NAME", "Show this preset in full.", autocompletion=_complete_preset)
 ]
-QuietOption = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Say nothing but warnings and errors.", rich_help_panel=MESSAGES)
-]
-VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Say more.", rich_help_panel=MESSAGES)]
+ConfigFile = Annotated[Path | None, argument("FILE", "TOML file with settings.")]
+MarkdownReference = Annotated[bool, output("--markdown", "Print the reference of all settings as Markdown.")]
 
-DeviceOption = Annotated[
-    str,
-    typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:1 or mps.", rich_help_panel=MACHINE),
+Overwrite = Annotated[bool, output("--overwrite", "Replace the output directory if nmt created it.")]
+
+Device = Annotated[
+    str, machine("--device NAME", "Device to run on: auto, cpu, cuda, cuda:N or mps.", callback=check_device)
 ]
-ThreadsOption = Annotated[
+Threads = Annotated[
+    int | None, machine("--threads N", "Number of CPU threads.", min=1, show_default="all cores")
+]
+Workers = Annotated[
     int | None,
-    typer.Option(
-        "--threads",
-        metavar="N",
+    machine(
+        "--workers N",
+        "Number of worker processes; does not affect the result.",
         min=1,
-        help="CPU threads.",
-        rich_help_panel=MACHINE,
-        show_default="all cores",
+        show_default="one per core",
     ),
 ]
 
+Quiet = Annotated[bool, messages("--quiet -q", "Show only warnings and errors.")]
+Verbose = Annotated[bool, messages("--verbose -v", "Show more detail.")]
 
-def verbosity(*, quiet: bool, verbose: bool) -> Verbosity:
-    """The one verbosity that the two flags name."""
+
+def verbosity(*, quiet: bool, verbose: bool = False) -> Verbosity:
+    """The verbosity chosen by the two flags."""
     if quiet and verbose:
-        raise typer.BadParameter("--quiet and --verbose contradict each other")
+        raise UsageError("--quiet and --verbose contradict each other", hint="choose one of them")
     return Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else Verbosity.NORMAL
 
 
-def use_of(run: Path) -> str:
-    """What a new model can be used for, for the last message of a command."""
-    from nmt_cli.run import RunDirectory
-
-    if RunDirectory.open(run).config.model.is_language_model:
-        return f'continue text with: nmt generate {run} "The"'
-    return f"translate with: nmt translate {run}"
+def assignments(values: Sequence[str] | None, preset: str | None = None) -> list[str]:
+    """`--preset NAME` as the assignment it is a shorthand for, followed by the values of `--set`."""
+    return ([f"model.preset={preset}"] if preset else []) + list(values or [])
 
 
-def assignments(settings: Sequence[str] | None, preset: str | None = None) -> list[str]:
-    """`--preset NAME` as the assignment it is short for, then the `--set` texts."""
-    return ([f"model.preset={preset}"] if preset else []) + list(settings or [])
+def search_settings(values: Sequence[str] | None, shorthands: Mapping[str, Any]) -> dict[str, Any]:
+    """Search settings given by `--set`, overridden by options that are shorthands for one of them."""
+    from nmt_cli.config.layers import section_assignments
+
+    given = {name: value for name, value in shorthands.items() if value is not None}
+    return section_assignments("search", values or ()) | given
+
+
+def available_cores() -> int:
+    """The number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

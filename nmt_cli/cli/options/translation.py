@@ -1,90 +1,137 @@
-"""What `nmt translate`, `nmt score` and `nmt generate` share."""
+"""Options of the commands that run a model: `nmt translate`, `nmt score`, `nmt generate` and `nmt explain`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from nmt_cli.cli.display.console import messages
-from nmt_cli.cli.options.shared import MACHINE, OUTPUT
+from nmt_cli.cli.options import panels
+from nmt_cli.cli.options.panels import argument, contents, inputs, machine, output, search
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.translator import Translator
 
-INPUT = "Input"
-
-RunsArgument = Annotated[
-    list[Path],
-    typer.Argument(metavar="RUN_DIR...", help="What `nmt train` wrote; several are an ensemble."),
+Run = Annotated[Path, argument("RUN_DIR", "Run directory written by `nmt train`.")]
+Runs = Annotated[
+    list[Path], argument("RUN_DIR...", "Run directory written by `nmt train`; several form an ensemble.")
 ]
-StrictOption = Annotated[
-    bool,
-    typer.Option(
-        "--strict", help="Refuse text that is not UTF-8 instead of repairing it.", rich_help_panel=INPUT
+
+# nmt translate
+Input = Annotated[
+    Path | None,
+    inputs("--input -i FILE", "Text to translate; may be compressed.", show_default="standard input"),
+]
+Strict = Annotated[bool, inputs("--strict", "Reject invalid UTF-8 instead of repairing it.")]
+MaxTokens = Annotated[
+    int | None,
+    inputs(
+        "--max-tokens N",
+        "Split lines that are longer than N tokens and translate the parts.",
+        min=1,
+        show_default="data.max_tokens of the run",
     ),
 ]
-LinesOutOption = Annotated[
+Output = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Where to write, whole or not at all; .gz is compressed.",
-        rich_help_panel=OUTPUT,
+    output(
+        "--output -o FILE",
+        "Output file; appears when it is complete. A .gz file is compressed.",
         show_default="standard output",
     ),
 ]
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Write one JSON object a line.", rich_help_panel=OUTPUT)
+Tsv = Annotated[bool, output("--tsv", "Write source, translation and score, separated by tabs.")]
+Json = Annotated[bool, output("--json", "Write one JSON object per line.")]
+Alignments = Annotated[
+    bool, output("--alignments", "Add word alignments in Pharaoh format; needs --tsv or --json.")
 ]
-WindowOption = Annotated[
+Tokens = Annotated[bool, output("--tokens", "Add tokens and their log-probabilities; needs --json.")]
+Attention = Annotated[bool, output("--attention", "Add the attention weights between tokens; needs --json.")]
+Beam = Annotated[
     int | None,
-    typer.Option(
-        "--window",
-        metavar="N",
-        min=1,
-        help="Lines to read ahead and sort by length.",
-        rich_help_panel=MACHINE,
-        show_default="2000",
+    search("--beam -b N", "Beam size; 1 is greedy search. Shorthand for --set search.beam_size=N."),
+]
+NBest = Annotated[
+    int | None,
+    search(
+        "--n-best -n N",
+        "Translations per line; needs --tsv or --json. Shorthand for --set search.n_best=N.",
     ),
 ]
-BatchTokensOption = Annotated[
-    int | None,
-    typer.Option(
-        "--batch-tokens",
-        metavar="N",
-        min=1,
-        help="Source tokens of a batch, padding included.",
-        rich_help_panel=MACHINE,
-        show_default="4096",
+Prefix = Annotated[str, search("--prefix TEXT", "Make every translation start with TEXT.")]
+Stream = Annotated[
+    bool, machine("--stream", "Translate each line as soon as it arrives, as when typing in a terminal.")
+]
+Window = Annotated[int, machine("--window N", "Number of lines to read ahead and sort by length.", min=1)]
+BatchTokens = Annotated[
+    int, machine("--batch-tokens N", "Source tokens per batch, including padding.", min=1)
+]
+Int8 = Annotated[bool, machine("--int8", "Use int8 arithmetic on the CPU: faster, slightly less accurate.")]
+Progress = Annotated[
+    bool | None,
+    panels.messages(
+        "--progress/--no-progress", "Show the number of lines and lines/s.", show_default="in a terminal"
     ),
 ]
-Int8Option = Annotated[
+
+# nmt score
+ScoredTarget = Annotated[
+    Path, inputs("--target FILE", "Translations to score, line by line; - is standard input.")
+]
+ScoredSource = Annotated[
+    Path | None,
+    inputs(
+        "--source FILE",
+        "Source text; - is standard input.",
+        show_default="none, for a language model",
+    ),
+]
+ScoreTsv = Annotated[
+    bool, output("--tsv", "Write source, target, log P, perplexity and token count, separated by tabs.")
+]
+ScoreAlignments = Annotated[
     bool,
-    typer.Option(
-        "--int8",
-        help="Products in 8-bit integers on a CPU: faster, a little less exact.",
-        rich_help_panel=MACHINE,
+    output("--alignments", "Write word alignments in Pharaoh format, or add them to --tsv or --json."),
+]
+
+# nmt generate
+Prompt = Annotated[
+    str | None,
+    argument(
+        "TEXT",
+        "How the text begins; '' for any beginning.",
+        show_default="standard input, one prompt per line",
     ),
+]
+Prompts = Annotated[
+    Path | None, inputs("--input -i FILE", "Prompts, one per line.", show_default="standard input")
+]
+Samples = Annotated[
+    int | None, search("--samples -n N", "Texts per prompt. Shorthand for --set search.n_best=N.")
+]
+SamplingSeed = Annotated[int | None, search("--seed N", "Random seed. Shorthand for --set search.seed=N.")]
+
+# nmt explain
+Sentences = Annotated[
+    list[str] | None,
+    argument("SENTENCE...", "Sentences to translate.", show_default="lines of standard input"),
+]
+Targets = Annotated[
+    list[str] | None,
+    contents("--target -t TEXT", "Explain this translation instead of the model's own; once per sentence."),
+]
+Alternatives = Annotated[
+    int, contents("--alternatives N", "Number of alternatives to show for each token.", min=0, max=100)
+]
+SelfAttention = Annotated[bool, contents("--self-attention", "Show self-attention as well.")]
+Html = Annotated[Path | None, output("--html FILE", "Write an interactive web page.")]
+Svg = Annotated[Path | None, output("--svg FILE", "Write the heat map of a single sentence.")]
+JsonFile = Annotated[
+    Path | None, output("--json FILE", "Write all the numbers as JSON; - is standard output.")
 ]
 
 
-def check_runs(runs: Sequence[Path], hint: str) -> None:
-    """A file in the place of a run directory is probably the text."""
-    for path in runs:
-        if path.is_file():
-            raise UsageError(f"{path} is a file, not a run directory", hint=hint.format(path=path))
-
-
-def check_formats(*, tsv: bool, json: bool) -> None:
-    """One format at a time."""
-    if tsv and json:
-        raise UsageError("--tsv contradicts --json", hint="choose one format")
-
-
-def load(
+def load_translator(
     runs: Sequence[Path],
     search: dict[str, Any],
     *,
@@ -92,29 +139,26 @@ def load(
     threads: int | None,
     int8: bool,
     quiet: bool,
-    language_model: bool = False,
-    **limits: int | None,
+    **limits: Any,
 ) -> "Translator":
-    """The translator of these runs, or a language model; limits that are not given are left to their defaults."""
+    """The translator of these runs. `limits` are further arguments of `Translator.load`."""
     import torch
 
     from nmt_cli.translator import Translator
 
     if threads is not None:
         torch.set_num_threads(threads)
-    given: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
-    translator = Translator.load(
-        *runs, device=device, search=search, int8=int8, language_model=language_model, **given
-    )
+    translator = Translator.load(*runs, device=device, search=search, int8=int8, **limits)
     if int8 and not quiet:
-        messages().print(f"8-bit products in {', '.join(translator.quantized)}")
+        messages().print(f"int8 arithmetic in {', '.join(translator.quantized)}")
     return translator
 
 
-def need_attention(translator: "Translator", asked: bool, option: str) -> None:
-    """Alignments come from attention."""
-    if asked and not translator.has_attention:
+def require_attention(translator: "Translator", options: Mapping[str, bool]) -> None:
+    """Reject options that need attention, if they are given and the model has none."""
+    option = next((name for name, is_given in options.items() if is_given), None)
+    if option is not None and not translator.has_attention:
         raise UsageError(
             f"{option} needs attention, but the model has none",
-            hint="leave it out, or train a preset with attention, such as luong2015",
+            hint=f"omit {option}, or train a preset with attention, such as luong2015",
         )

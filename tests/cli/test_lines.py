@@ -1,4 +1,4 @@
-"""Progress and notes on a terminal: nothing runs into anything else."""
+"""Progress and warnings in a terminal do not run into each other or into the results."""
 
 import io
 import sys
@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from nmt_cli.cli.display.line_progress import LineProgress
-from nmt_cli.cli.display.line_warnings import LineNotes
+from nmt_cli.cli.display.lines import LineProgress, LineWarnings
 
 
 class Terminal(io.StringIO):
@@ -24,7 +23,7 @@ Show = Callable[..., str]
 
 @pytest.fixture
 def show(monkeypatch: pytest.MonkeyPatch) -> Show:
-    """What is on the screen after two windows, the second of which has a note."""
+    """What is on the screen after two windows, the second of which has a warning."""
 
     def shown(*, out: Path | None, wanted: bool | None = None) -> str:
         screen = Terminal()
@@ -33,10 +32,10 @@ def show(monkeypatch: pytest.MonkeyPatch) -> Show:
         monkeypatch.setattr(sys, "stderr", screen)
         console = Console(file=screen, force_terminal=True, width=80, color_system=None)
         bar = LineProgress(console, out=out, wanted=wanted, quiet=False)
-        notes = LineNotes(console)
-        with bar, notes:
+        warnings = LineWarnings(console)
+        with bar, warnings:
             bar.advance(30)
-            notes.undecodable(75)
+            warnings.undecodable(75)
             bar.advance(30)
         return screen.getvalue()
 
@@ -44,20 +43,20 @@ def show(monkeypatch: pytest.MonkeyPatch) -> Show:
 
 
 @pytest.mark.parametrize("out", [None, Path("-")])
-def test_results_on_the_same_terminal_leave_no_place_for_a_live_line(show: Show, out: Path | None) -> None:
+def test_there_is_no_live_line_if_results_go_to_the_same_terminal(show: Show, out: Path | None) -> None:
     screen = show(out=out)
-    assert screen.startswith("warning: line 75 is not UTF-8")
+    assert screen.startswith("warning: line 75 is not valid UTF-8")
     assert screen.count("\n") == 1
 
 
-def test_progress_that_is_asked_for_is_a_plain_line(show: Show) -> None:
+def test_requested_progress_is_a_plain_line(show: Show) -> None:
     screen = show(out=None, wanted=True)
     assert screen.splitlines()[-1].startswith("60 lines, ")
     assert "\x1b" not in screen
 
 
-def test_a_note_begins_a_line_of_its_own(show: Show) -> None:
-    before, note, after = show(out=Path("out")).partition("warning: line 75 is not UTF-8")
+def test_a_warning_starts_a_line_of_its_own(show: Show) -> None:
+    before, note, after = show(out=Path("out")).partition("warning: line 75 is not valid UTF-8")
     assert note
     assert before.endswith(("\n", "\x1b[2K"))  # the live line is taken away first
     assert "60 lines, " in after
