@@ -127,7 +127,7 @@ class EvaluationRun:
 
     def _count(self, texts: Sequence[Text], training: TrainingText | None) -> list[SystemTally]:
         """Let all texts go by."""
-        from nmt_cli.corpus.parallel import ordered_map
+        from nmt_cli.corpus.workers import ordered_map
 
         words = word_splitter(self._tokenizer)
         tallies = [

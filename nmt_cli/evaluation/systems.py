@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmt_cli.corpus.locate import COMPRESSIONS, check_readable
 from nmt_cli.errors import UsageError
 from nmt_cli.evaluation.request import Progress, Request
 from nmt_cli.evaluation.result import RunDetails
 from nmt_cli.evaluation.texts import STANDARD_INPUT, Text, language_of
+from nmt_cli.files.byte_stream import check_readable, uncompressed_name
 
 if TYPE_CHECKING:  # torch takes seconds to import, and files need none
     from nmt_cli.run import RunDirectory
@@ -137,8 +137,6 @@ def _stem(path: Path) -> str:
         return "standard input"
     if path.is_dir():
         return path.resolve().name
-    name = path.name
-    for suffix in COMPRESSIONS:
-        name = name.removesuffix(suffix)
+    name = uncompressed_name(path.name)
     language = language_of(Path(name))
     return name.removesuffix(f".{language}") if language else name

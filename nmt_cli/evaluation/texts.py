@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -12,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt_cli.corpus.checks.line_counts import unequal_error
-from nmt_cli.corpus.locate import COMPRESSIONS, check_readable, refuse_foreign_format
+from nmt_cli.corpus.locate import refuse_unsupported_format
 from nmt_cli.errors import CorpusError, UsageError
-from nmt_cli.files.compression import PIECE_BYTES, read_pieces
-from nmt_cli.files.lines import LineReader
+from nmt_cli.files.byte_stream import check_readable, read_chunks, standard_input, uncompressed_name
+from nmt_cli.files.line_reader import LineReader
 
 STANDARD_INPUT = Path("-")
 SHOWN_LINES = 5
@@ -34,10 +33,10 @@ class Text:
     def open(cls, path: Path) -> Text:
         """A file, also a compressed one, or standard input for `-`."""
         if path == STANDARD_INPUT:
-            return cls("standard input", None, _standard_input())
+            return cls("standard input", None, standard_input("hypotheses", "cat hyp.de"))
         check_readable(path)
-        refuse_foreign_format(path)
-        return cls(str(path), path, read_pieces(path))
+        refuse_unsupported_format(path)
+        return cls(str(path), path, read_chunks(path))
 
     @classmethod
     def of_lines(cls, name: str, lines: Sequence[str], path: Path | None = None) -> Text:
@@ -101,9 +100,7 @@ def read_lines(path: Path) -> list[str]:
 
 def language_of(path: Path) -> str | None:
     """The language that the name of a file ends with, such as `de` in ref.de.gz."""
-    name = path.name
-    for suffix in COMPRESSIONS:
-        name = name.removesuffix(suffix)
+    name = uncompressed_name(path.name)
     code = name.rpartition(".")[2] if "." in name else ""
     base = code.partition("-")[0].partition("_")[0]
     return (
@@ -120,16 +117,6 @@ def some_lines(numbers: Sequence[int]) -> str:
         return f"line {numbers[0]}"
     shown = ", ".join(map(str, numbers[:SHOWN_LINES]))
     return f"lines {shown}" + (f", … ({len(numbers):,} in all)" if len(numbers) > SHOWN_LINES else "")
-
-
-def _standard_input() -> Iterator[bytes]:
-    if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError(
-            "- reads hypotheses from standard input, which is closed or a terminal",
-            hint="pipe text in: … | nmt evaluate - --reference FILE",
-        )
-    while piece := sys.stdin.buffer.read(PIECE_BYTES):
-        yield piece
 
 
 # Texts with different numbers of lines: where they seem to part.

@@ -11,9 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmt_cli.data.ragged import Ragged
 from nmt_cli.search.compaction import ROWS
-from nmt_cli.vocabulary.token_ids import PAD
+from nmt_cli.vocabulary.token_ids import PAD, Ragged
 
 _POSITIONS = 16
 

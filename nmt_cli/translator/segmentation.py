@@ -17,11 +17,11 @@ from torch import Tensor
 
 from nmt_cli.config import SearchConfig
 from nmt_cli.corpus.cleaning import Normalization
-from nmt_cli.data.ragged import Ragged
 from nmt_cli.errors import UsageError
 from nmt_cli.search.penalties import LengthNormalization
 from nmt_cli.translator.translation import Translation
 from nmt_cli.vocabulary import Vocabulary
+from nmt_cli.vocabulary.token_ids import Ragged
 
 # No pattern repeats without a bound: a megabyte of dots must not take forever.
 _CLOSING = r"[\"'’”»›)\]}」』）】]{0,3}"

@@ -16,7 +16,6 @@ from nmt_cli.config.defaults import BATCH_TOKENS
 from nmt_cli.corpus.cleaning import Normalization
 from nmt_cli.data.batch import pad_source
 from nmt_cli.data.batch_plan import cut_in_order
-from nmt_cli.data.ragged import Ragged
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.device import choose_device
@@ -30,6 +29,7 @@ from nmt_cli.translator.loading import load_models
 from nmt_cli.translator.segmentation import Part, check_prefixes, join, make_lines, readable
 from nmt_cli.translator.translation import Details, Translation, blank
 from nmt_cli.vocabulary import Vocabularies
+from nmt_cli.vocabulary.token_ids import Ragged
 
 _LOGITS = 1 << 24  # of a step, at most: 64 MB
 

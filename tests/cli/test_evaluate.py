@@ -150,8 +150,8 @@ def test_randomization_has_its_own_signature(nmt: Run) -> None:
 BAD_INPUT = {
     "nothing": ([], 2, "there is no system to score", "name files"),
     "no reference": (["hyp.good.de"], 2, "there is no reference", "--reference FILE"),
-    "missing": (["none.de", "-r", "ref.de"], 1, "none.de does not exist", "near names"),
-    "missing reference": (["hyp.good.de", "-r", "refs.de"], 1, "refs.de does not exist", "near names"),
+    "missing": (["none.de", "-r", "ref.de"], 1, "none.de does not exist", "similar names"),
+    "missing reference": (["hyp.good.de", "-r", "refs.de"], 1, "refs.de does not exist", "similar names"),
     "empty": (["empty.de", "-r", "ref.de"], 1, "empty.de is empty", "one sentence"),
     "empty reference": (["hyp.good.de", "-r", "empty.de"], 1, "empty.de is empty", ""),
     "short": (
@@ -175,8 +175,8 @@ BAD_INPUT = {
     "latin": (["latin.de", "-r", "ref.de"], 1, "latin.de is not UTF-8", "iconv"),
     "binary": (["binary.de", "-r", "ref.de"], 1, "gzip data, not text", ".gz"),
     "directory": ([".", "-r", "ref.de"], 1, "has no manifest.json", "run directory"),
-    "tokenizer": (["hyp.good.de", "-r", "ref.de", "--tokenize", "13"], 2, "(nearest: 13a)", "intl"),
-    "metric": (["hyp.good.de", "-r", "ref.de", "-m", "blue"], 2, "(nearest: bleu)", "chrf++"),
+    "tokenizer": (["hyp.good.de", "-r", "ref.de", "--tokenize", "13"], 2, "(did you mean 13a?)", "intl"),
+    "metric": (["hyp.good.de", "-r", "ref.de", "-m", "blue"], 2, "(did you mean bleu?)", "chrf++"),
     "baseline": (["hyp.good.de", "-r", "ref.de", "-b", "x"], 2, "the baseline x is not one", "hyp.good"),
     "twice": (["hyp.good.de", "./hyp.good.de", "-r", "ref.de"], 2, "is named twice", "once"),
     "standard input twice": (["-", "-r", "-"], 2, "standard input is named twice", "as files"),

@@ -104,7 +104,7 @@ def test_int8_continues_text(nmt: Run, run: Path) -> None:
     assert outcome.stdout.startswith("ba")
 
 
-def test_one_sided_text_is_scored(nmt: Run, run: Path, tmp_path: Path) -> None:
+def test_monolingual_text_is_scored(nmt: Run, run: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("".join(f"{line}\n" for line in [*LINES[:5], ""]))
     outcome = nmt("score", run, "--target", tmp_path / "text")
     rows = lines(outcome.stdout)
@@ -150,7 +150,9 @@ def test_what_cannot_be_done_is_one_line_and_a_hint(
     assert outcome.stdout == ""
 
 
-def test_preprocess_makes_one_sided_data_where_no_source_language_is_named(nmt: Run, tmp_path: Path) -> None:
+def test_preprocess_makes_monolingual_data_where_no_source_language_is_named(
+    nmt: Run, tmp_path: Path
+) -> None:
     (tmp_path / "a.txt").write_text("".join(f"{line}\n" for line in LINES))
     out = tmp_path / "data"
     outcome = nmt("preprocess", "-t", "xx", "--train", tmp_path / "a.txt", "--out", out, "--keep-all")

@@ -67,8 +67,8 @@ def generate(
     """
     from nmt_cli.config.layers import section_assignments
     from nmt_cli.errors import UsageError
+    from nmt_cli.files.line_reader import TextInput
     from nmt_cli.files.line_writer import line_output
-    from nmt_cli.files.text_input import TextInput
 
     if beginning is not None and source is not None:
         raise UsageError("TEXT contradicts --input", hint="give beginnings in one of the two ways")

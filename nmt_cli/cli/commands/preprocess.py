@@ -35,7 +35,7 @@ def preprocess(
             metavar="LANG",
             help="Source language, such as de.",
             rich_help_panel=CORPORA,
-            show_default="none: the text has one side, for a language model",
+            show_default="none: monolingual text, for a language model",
         ),
     ] = None,
     target_lang: Annotated[
@@ -44,7 +44,7 @@ def preprocess(
             "--target-lang",
             "-t",
             metavar="LANG",
-            help="Target language, or that of one-sided text, such as en.",
+            help="Target language, or that of monolingual text, such as en.",
             rich_help_panel=CORPORA,
         ),
     ],

@@ -6,7 +6,7 @@ import typer
 
 from nmt_cli.cli.display.console import results
 from nmt_cli.cli.options.shared import complete_preset
-from nmt_cli.errors import UsageError
+from nmt_cli.errors import UsageError, did_you_mean
 
 _VOCABULARY = 8000
 
@@ -25,10 +25,9 @@ def presets(
     elif name in PRESETS:
         _show(name)
     else:
-        import difflib
-
-        near = difflib.get_close_matches(name, PRESETS, n=1, cutoff=0.0)[0]
-        raise UsageError(f"there is no preset {name} (nearest: {near})", hint="`nmt presets` lists them all")
+        raise UsageError(
+            f"there is no preset {name}{did_you_mean(name, PRESETS)}", hint="`nmt presets` lists them all"
+        )
 
 
 def _list() -> None:

@@ -91,8 +91,8 @@ def score(
         raise UsageError("only one side can come from standard input", hint="name a file for the other")
 
     from nmt_cli.config.layers import section_assignments
+    from nmt_cli.files.line_reader import Pairs, TextInput
     from nmt_cli.files.line_writer import line_output
-    from nmt_cli.files.text_input import Pairs, TextInput
 
     console = messages()
     notes = LineNotes(console)

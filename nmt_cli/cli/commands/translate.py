@@ -143,8 +143,8 @@ def translate(
     )
     check_runs(runs, "nmt translate RUN_DIR --input {path}")
 
+    from nmt_cli.files.line_reader import TextInput
     from nmt_cli.files.line_writer import line_output
-    from nmt_cli.files.text_input import TextInput
 
     console = messages()
     notes = LineNotes(console)
