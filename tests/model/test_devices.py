@@ -95,13 +95,13 @@ def test_a_search_step_stays_on_one_device(preset: ModelConfig, build: Build, pa
         assert model.project(features).shape == (2, 4, 11)
 
 
-def test_an_update_in_bf16_is_near_to_one_in_float32(
+def test_an_update_in_bf16_is_close_to_one_in_float32(
     config: ModelConfig, build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     check_half_precision(torch.bfloat16, config, build, pad, pairs)
 
 
-def test_an_update_in_fp16_is_near_to_one_in_float32(
+def test_an_update_in_fp16_is_close_to_one_in_float32(
     preset: ModelConfig, build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     check_half_precision(torch.float16, preset, build, pad, pairs)

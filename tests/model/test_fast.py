@@ -1,4 +1,4 @@
-"""What is fast equals what is plain, in value and gradient: the loop over time and the additive score."""
+"""The fast loop over time and the fast additive score equal the plain ones, in value and gradient."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -96,7 +96,7 @@ def assert_equal(model: Seq2Seq, batch: Batch, part: str | None = None) -> None:
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("score", [score for score in SCORES if score != "location"])
-def test_it_equals_the_plain_loop_in_value_and_gradient(
+def test_the_fast_loop_equals_the_plain_one_in_value_and_gradient(
     score: str, order: str, cell: str, layers: int, build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     config = configured(attention=score, cell=cell, decoder_layers=layers, dropout=0.4, **ORDERS[order])
@@ -110,7 +110,7 @@ both = pytest.mark.parametrize("overrides", [BAHDANAU, LUONG], ids=["bahdanau", 
 
 @both
 @pytest.mark.parametrize("part", ["s", "context", "alpha", "fed"])
-def test_each_thing_found_has_the_gradient_of_the_plain_loop(
+def test_each_output_of_the_fast_loop_has_the_gradient_of_the_plain_one(
     part: str, overrides: dict[str, Any], build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     assert_equal(build(configured(**overrides)), pad(pairs), part)
@@ -120,14 +120,14 @@ def test_each_thing_found_has_the_gradient_of_the_plain_loop(
 @pytest.mark.parametrize(
     "few", [[([4, 5], [])], [([], [6, 7, 8])], [([4], []), ([5], [])]], ids=["T=1", "S=1", "T=1, B=2"]
 )
-def test_it_equals_the_plain_loop_on_the_smallest_batches(
+def test_the_fast_loop_equals_the_plain_one_on_the_smallest_batches(
     few: Pairs, overrides: dict[str, Any], build: Build, pad: Pad
 ) -> None:
     assert_equal(build(configured(**overrides)), pad(few))
 
 
 @both
-def test_it_equals_the_plain_loop_on_a_row_of_nothing_but_padding(
+def test_the_fast_loop_equals_the_plain_one_on_a_row_of_padding_only(
     overrides: dict[str, Any], build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     batch = pad(pairs)
@@ -136,7 +136,7 @@ def test_it_equals_the_plain_loop_on_a_row_of_nothing_but_padding(
     assert_equal(build(configured(**overrides)), batch._replace(source=source, source_lengths=lengths))
 
 
-def test_it_equals_the_plain_loop_with_one_dropout_mask_for_all_steps(
+def test_the_fast_loop_equals_the_plain_one_with_variational_dropout(
     build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     config = configured(**LUONG | {"decoder_layers": 3, "variational_dropout": True, "dropout": 0.4})
@@ -155,7 +155,7 @@ def test_a_second_backward_pass_gives_the_same_gradient(
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("attention", ["additive", "projected_dot", "dot"])
-def test_every_input_passes_a_gradient_check(attention: str, order: str, cell: str) -> None:
+def test_every_input_of_the_fast_loop_passes_a_gradient_check(attention: str, order: str, cell: str) -> None:
     """Two layers, a padded sentence, dropout."""
     generator = torch.Generator().manual_seed(1)
     B, T, S, H, F, before = 2, 2, 3, 2, 2, order == "query before"
@@ -203,7 +203,7 @@ def test_every_input_passes_a_gradient_check(attention: str, order: str, cell: s
         ({"attention_span": "local-m", "attention_window": 2}, False),
     ],
 )
-def test_which_loop_serves_is_decided_by_the_settings(
+def test_settings_and_precision_decide_which_loop_runs(
     overrides: dict[str, Any], fast: bool, build: Build
 ) -> None:
     decoder = build(configured(**BAHDANAU | overrides)).decoder
@@ -217,7 +217,7 @@ def test_which_loop_serves_is_decided_by_the_settings(
 
 
 @both
-def test_training_goes_through_it(
+def test_training_uses_the_fast_loop(
     overrides: dict[str, Any], build: Build, pad: Pad, pairs: Pairs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = build(configured(**overrides))
@@ -250,7 +250,7 @@ def test_nothing_of_the_size_of_all_scores_is_saved(input_feeding: bool, build: 
 @pytest.mark.parametrize(
     ("overrides", "products", "operations"), [(BAHDANAU, 4, 60), (LUONG, 10, 100)], ids=["bahdanau", "luong"]
 )
-def test_a_step_more_is_a_bounded_number_of_operations(
+def test_another_step_adds_a_bounded_number_of_operations(
     overrides: dict[str, Any], products: int, operations: int, build: Build, pad: Pad
 ) -> None:
     """Forwards and backwards; weights get their gradients outside of the loop."""
