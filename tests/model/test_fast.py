@@ -1,6 +1,5 @@
 """The fast loop over time and the fast additive score equal the plain ones, in value and gradient."""
 
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +7,6 @@ import pytest
 import torch
 from torch import Tensor
 from torch.testing import assert_close
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.data.batch import Batch
@@ -19,6 +17,8 @@ from nmt_cli.model.recurrent import CELLS
 from nmt_cli.model.recurrent_decoders import AttentionMemory, SequentialDecoder, Steps
 from nmt_cli.model.scores import SCORES, Additive, Sizes
 
+from .operations import Count
+
 Build = Callable[..., Seq2Seq]
 Pad = Callable[..., Batch]
 Pairs = list[tuple[list[int], list[int]]]
@@ -26,18 +26,6 @@ ORDERS: dict[str, dict[str, Any]] = {
     "query before": {"query": "before", "input_feeding": False, "readout": "tanh"},
     "query after, fed": {"query": "after", "input_feeding": True},
 }
-
-
-class Count(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """How often each operation is dispatched, the backward pass included."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.calls: Counter[str] = Counter()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
-        self.calls[str(func)] += 1
-        return func(*args, **(kwargs or {}))
 
 
 def configured(**overrides: Any) -> ModelConfig:

@@ -37,16 +37,10 @@ def steps(model: Seq2Seq, batch: Batch) -> tuple[AttentionMemory, list[Tensor], 
     return memory, features, attention
 
 
-def recurrent_weights(decoder: AttentionDecoder[Any]) -> tuple[Tensor, Tensor]:
-    """W (G·H, I + H) and b (G·H,) of the gates: W [x; s] + b"""
-    W_ih, W_hh, b_ih, b_hh = decoder.layers[0].weights
-    return torch.cat([W_ih, W_hh], dim=1), b_ih + b_hh
-
-
 def lstm(decoder: AttentionDecoder[Any], x: Tensor, s: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     """s_t, c_t of an LSTM"""
-    W, b = recurrent_weights(decoder)
-    i, f, g, o = (W @ torch.cat([x, s]) + b).chunk(4)
+    W_ih, W_hh, b_ih, b_hh = decoder.layers[0].weights
+    i, f, g, o = (W_ih @ x + b_ih + W_hh @ s + b_hh).chunk(4)
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
     return o.sigmoid() * c.tanh(), c
 
@@ -54,10 +48,10 @@ def lstm(decoder: AttentionDecoder[Any], x: Tensor, s: Tensor, c: Tensor) -> tup
 def test_a_bahdanau_step(build: Build, pad: Pad, pairs: Pairs) -> None:
     config = ModelConfig.from_preset("bahdanau2015", embedding_size=6, hidden_size=8)
     model, batch = build(config), pad(pairs)
+    assert isinstance(model.decoder, BahdanauDecoder)
     decoder: Any = model.decoder
-    assert isinstance(decoder, BahdanauDecoder)
     memory, features, attention = steps(model, batch)
-    h, (s,) = memory.values[0], (memory.initial[0][0][0],)  # (S, H), (H,)
+    h, s = memory.values[0], memory.initial[0][0][0]  # (S, H), (H,)
     score, W_o = decoder.attention.score, decoder.readout.W
     W_ih, W_hh, b_ih, b_hh = decoder.layers[0].weights
     for t, word in enumerate(WORDS):
