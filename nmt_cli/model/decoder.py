@@ -62,7 +62,7 @@ class RecurrentMemory(Memory):
 
 @dataclass(frozen=True, eq=False)
 class RecurrentState(State):
-    """What one step of a recurrent decoder hands to the next."""
+    """What one step of a recurrent decoder passes to the next."""
 
     layers: tuple[LayerState, ...]  # of each layer (h,) or (h, c), each (B, K, H), or an LSTMNState
     focus: Focus  # (B, K, …) what attention needs to know of earlier steps

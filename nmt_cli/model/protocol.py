@@ -30,11 +30,11 @@ class Value:
 
 
 class Memory(Value):
-    """What the encoder hands to the decoder: (B, …), never copied for the K hypotheses of a sentence."""
+    """What the encoder passes to the decoder: (B, …), never copied for the K hypotheses of a sentence."""
 
 
 class State(Value):
-    """What one decoder step hands to the next: (B, K, …)."""
+    """What one decoder step passes to the next: (B, K, …)."""
 
     def reorder(self, parents: Tensor) -> Self:
         """Let hypothesis k of sentence b continue hypothesis `parents[b, k]`; parents: (B, K')."""
@@ -72,7 +72,7 @@ StateT = TypeVar("StateT", bound=State)
 
 
 class TranslationModel(Protocol[MemoryT, StateT]):
-    """A model, apart from its being a torch module. One step at a time equals teacher forcing.
+    """A model, which is a torch module as well. One step at a time equals teacher forcing.
 
     Steps return features; turning them into logits is a separate call, made only where logits are needed.
     """

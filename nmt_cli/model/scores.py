@@ -119,7 +119,7 @@ class Concat(Additive):
 
 
 class Location(Score):
-    """e = W q, whatever the source says   (Luong et al. 2015, equation 8)
+    """e = W q, independent of the source words   (Luong et al. 2015, equation 8)
 
     Row s of W scores position s, so the number of positions is limited: later ones get the lowest possible score.
     """

@@ -66,9 +66,7 @@ class Seq2Seq(nn.Module):
             return PlainMemory(mask, self.bridge.zero(len(mask), self.target_words.weight), None)
         x = self._word_vectors(self.source_words, source)  # (B, S, E)
         if self.reverse_source:
-            swap = reversal(
-                mask.sum(dim=1) - 1, source.shape[1]
-            )  # (B, S) all but <eos>, which stays at the end
+            swap = reversal(mask.sum(dim=1) - 1, source.shape[1])  # (B, S) <eos> stays at the end
             x = take(x, swap)  # (B, S, E)
         encoded = self.encoder(x, mask)
         states = take(encoded.states, swap) if self.reverse_source else encoded.states  # (B, S, H)
@@ -102,11 +100,7 @@ class Seq2Seq(nn.Module):
         own_words: OwnWords = NO_WORDS,
         share: float = 1.0,
     ) -> Loss:
-        """Cross-entropy of the real target tokens, summed; `total` includes the losses of hard attention and coverage.
-
-        own_words   scheduled sampling: how often the decoder is fed its own words
-        share       fraction of each sentence's target tokens that count, drawn at random; the loss is scaled up
-        """
+        """As in the protocol; `total` includes the losses of hard attention and coverage."""
         memory = self.encode(batch.source, batch.source_lengths)
         inputs = batch.target_inputs
         if own_words.probability > 0:

@@ -1,4 +1,4 @@
-"""Attention in its kinds: heads, windows, location, hard, coverage. Each is the sum of its parts."""
+"""Kinds of attention: heads, windows, location, hard, coverage."""
 
 import math
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def look(attention: Attention, focus: Focus = NO_FOCUS) -> tuple[Tensor, Tensor]
     return reading.context, reading.alpha
 
 
-def test_heads_are_attentions_of_their_own_side_by_side() -> None:
+def test_each_head_is_an_attention_with_its_own_projections() -> None:
     attention = attention_of(attention="scaled_dot", heads=2)
     score, reader = attention.score, attention.reader
     assert isinstance(score, HeadedScore)
@@ -113,7 +113,7 @@ def test_a_predictive_window_is_a_bell_around_the_position_it_predicts() -> None
             assert_close(alpha[b, t], plain * bell)
 
 
-def test_a_location_score_looks_at_places_and_not_at_what_stands_there() -> None:
+def test_a_location_score_ignores_the_source_states() -> None:
     attention = attention_of(attention="location", attention_positions=3)
     _, alpha = look(attention)
     states = draw(B, S, H, seed=9)
@@ -158,7 +158,7 @@ def test_the_covering_score_sees_the_attention_so_far() -> None:
     assert_close(e[1, 2, 0], expected)
 
 
-def test_coverage_is_the_sum_of_the_attention_of_all_steps_before(
+def test_coverage_is_the_sum_of_the_attention_of_all_earlier_steps(
     build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     config = ModelConfig(embedding_size=6, hidden_size=H, attention="additive", coverage=True)
@@ -174,13 +174,13 @@ def test_coverage_is_the_sum_of_the_attention_of_all_steps_before(
         total = total + alpha
 
 
-def test_the_coverage_loss_punishes_looking_twice() -> None:
+def test_the_coverage_loss_penalizes_repeated_attention() -> None:
     attention = torch.tensor([[[1.0, 0.0], [0.25, 0.75], [0.5, 0.5], [0.9, 0.1]]])
     # step 2 repeats 0.25 of position 0; step 3 0.5 and 0.5; step 4 is padding
     assert float(coverage_loss(attention, torch.tensor([0, 1, 2]))) == pytest.approx(0.25 + 0.5 + 0.5)
 
 
-def test_only_the_total_has_the_coverage_loss(build: Build, pad: Pad, pairs: Pairs) -> None:
+def test_only_the_total_includes_the_coverage_loss(build: Build, pad: Pad, pairs: Pairs) -> None:
     settings = {"embedding_size": 6, "hidden_size": H, "attention": "additive", "coverage": True}
     plain, punished = (build(ModelConfig(**settings, coverage_loss=weight)) for weight in (0.0, 2.0))
     batch = pad(pairs)
@@ -192,7 +192,7 @@ def test_only_the_total_has_the_coverage_loss(build: Build, pad: Pad, pairs: Pai
     assert float(extra.detach()) > 0
 
 
-def test_a_scaled_dot_is_of_the_size_of_a_head() -> None:
+def test_keys_and_scores_have_a_head_dimension() -> None:
     score = HeadedScore(ScaledDot(Sizes(2, 2, 0)), H, 4).double()
     keys = score.keys(draw(B, S, H))
     assert keys.shape == (B, 4, S, 2)

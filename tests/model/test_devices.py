@@ -1,6 +1,5 @@
 """Any device, half precision, and how many operations an update takes."""
 
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,8 @@ from torch.utils._pytree import tree_leaves
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.data.batch import Batch
 from nmt_cli.model import Seq2Seq
+
+from .operations import Count
 
 Build = Callable[..., Seq2Seq]
 Pad = Callable[..., Batch]
@@ -41,18 +42,6 @@ class OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if isinstance(leaf, Tensor) and "meta" in devices:
                 assert leaf.device.type == "meta", f"{name} made a tensor on {leaf.device}"
         return result
-
-
-class Count(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """How often each operation is dispatched, the backward pass included."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.calls: Counter[str] = Counter()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
-        self.calls[str(func)] += 1
-        return func(*args, **(kwargs or {}))
 
 
 def update(model: Seq2Seq, batch: Batch) -> Tensor:
@@ -95,13 +84,13 @@ def test_a_search_step_stays_on_one_device(preset: ModelConfig, build: Build, pa
         assert model.project(features).shape == (2, 4, 11)
 
 
-def test_an_update_in_bf16_is_near_to_one_in_float32(
+def test_an_update_in_bf16_is_close_to_one_in_float32(
     config: ModelConfig, build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     check_half_precision(torch.bfloat16, config, build, pad, pairs)
 
 
-def test_an_update_in_fp16_is_near_to_one_in_float32(
+def test_an_update_in_fp16_is_close_to_one_in_float32(
     preset: ModelConfig, build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     check_half_precision(torch.float16, preset, build, pad, pairs)

@@ -1,6 +1,5 @@
-"""What is fast equals what is plain, in value and gradient: the loop over time and the additive score."""
+"""The fast loop over time and the fast additive score equal the plain ones, in value and gradient."""
 
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +7,6 @@ import pytest
 import torch
 from torch import Tensor
 from torch.testing import assert_close
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.data.batch import Batch
@@ -19,6 +17,8 @@ from nmt_cli.model.recurrent import CELLS
 from nmt_cli.model.recurrent_decoders import AttentionMemory, SequentialDecoder, Steps
 from nmt_cli.model.scores import SCORES, Additive, Sizes
 
+from .operations import Count
+
 Build = Callable[..., Seq2Seq]
 Pad = Callable[..., Batch]
 Pairs = list[tuple[list[int], list[int]]]
@@ -26,18 +26,6 @@ ORDERS: dict[str, dict[str, Any]] = {
     "query before": {"query": "before", "input_feeding": False, "readout": "tanh"},
     "query after, fed": {"query": "after", "input_feeding": True},
 }
-
-
-class Count(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """How often each operation is dispatched, the backward pass included."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.calls: Counter[str] = Counter()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
-        self.calls[str(func)] += 1
-        return func(*args, **(kwargs or {}))
 
 
 def configured(**overrides: Any) -> ModelConfig:
@@ -96,7 +84,7 @@ def assert_equal(model: Seq2Seq, batch: Batch, part: str | None = None) -> None:
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("score", [score for score in SCORES if score != "location"])
-def test_it_equals_the_plain_loop_in_value_and_gradient(
+def test_the_fast_loop_equals_the_plain_one_in_value_and_gradient(
     score: str, order: str, cell: str, layers: int, build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     config = configured(attention=score, cell=cell, decoder_layers=layers, dropout=0.4, **ORDERS[order])
@@ -110,7 +98,7 @@ both = pytest.mark.parametrize("overrides", [BAHDANAU, LUONG], ids=["bahdanau", 
 
 @both
 @pytest.mark.parametrize("part", ["s", "context", "alpha", "fed"])
-def test_each_thing_found_has_the_gradient_of_the_plain_loop(
+def test_each_output_of_the_fast_loop_has_the_gradient_of_the_plain_one(
     part: str, overrides: dict[str, Any], build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     assert_equal(build(configured(**overrides)), pad(pairs), part)
@@ -120,14 +108,14 @@ def test_each_thing_found_has_the_gradient_of_the_plain_loop(
 @pytest.mark.parametrize(
     "few", [[([4, 5], [])], [([], [6, 7, 8])], [([4], []), ([5], [])]], ids=["T=1", "S=1", "T=1, B=2"]
 )
-def test_it_equals_the_plain_loop_on_the_smallest_batches(
+def test_the_fast_loop_equals_the_plain_one_on_the_smallest_batches(
     few: Pairs, overrides: dict[str, Any], build: Build, pad: Pad
 ) -> None:
     assert_equal(build(configured(**overrides)), pad(few))
 
 
 @both
-def test_it_equals_the_plain_loop_on_a_row_of_nothing_but_padding(
+def test_the_fast_loop_equals_the_plain_one_on_a_row_of_padding_only(
     overrides: dict[str, Any], build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     batch = pad(pairs)
@@ -136,7 +124,7 @@ def test_it_equals_the_plain_loop_on_a_row_of_nothing_but_padding(
     assert_equal(build(configured(**overrides)), batch._replace(source=source, source_lengths=lengths))
 
 
-def test_it_equals_the_plain_loop_with_one_dropout_mask_for_all_steps(
+def test_the_fast_loop_equals_the_plain_one_with_variational_dropout(
     build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     config = configured(**LUONG | {"decoder_layers": 3, "variational_dropout": True, "dropout": 0.4})
@@ -155,7 +143,7 @@ def test_a_second_backward_pass_gives_the_same_gradient(
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("attention", ["additive", "projected_dot", "dot"])
-def test_every_input_passes_a_gradient_check(attention: str, order: str, cell: str) -> None:
+def test_every_input_of_the_fast_loop_passes_a_gradient_check(attention: str, order: str, cell: str) -> None:
     """Two layers, a padded sentence, dropout."""
     generator = torch.Generator().manual_seed(1)
     B, T, S, H, F, before = 2, 2, 3, 2, 2, order == "query before"
@@ -203,7 +191,7 @@ def test_every_input_passes_a_gradient_check(attention: str, order: str, cell: s
         ({"attention_span": "local-m", "attention_window": 2}, False),
     ],
 )
-def test_which_loop_serves_is_decided_by_the_settings(
+def test_settings_and_precision_decide_which_loop_runs(
     overrides: dict[str, Any], fast: bool, build: Build
 ) -> None:
     decoder = build(configured(**BAHDANAU | overrides)).decoder
@@ -217,7 +205,7 @@ def test_which_loop_serves_is_decided_by_the_settings(
 
 
 @both
-def test_training_goes_through_it(
+def test_training_uses_the_fast_loop(
     overrides: dict[str, Any], build: Build, pad: Pad, pairs: Pairs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = build(configured(**overrides))
@@ -250,7 +238,7 @@ def test_nothing_of_the_size_of_all_scores_is_saved(input_feeding: bool, build: 
 @pytest.mark.parametrize(
     ("overrides", "products", "operations"), [(BAHDANAU, 4, 60), (LUONG, 10, 100)], ids=["bahdanau", "luong"]
 )
-def test_a_step_more_is_a_bounded_number_of_operations(
+def test_another_step_adds_a_bounded_number_of_operations(
     overrides: dict[str, Any], products: int, operations: int, build: Build, pad: Pad
 ) -> None:
     """Forwards and backwards; weights get their gradients outside of the loop."""

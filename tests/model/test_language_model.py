@@ -77,7 +77,7 @@ def test_a_language_model_learns_a_language_to_its_true_perplexity(cell: str) ->
 
 
 @pytest.mark.parametrize("name", LANGUAGE_MODEL_PRESETS)
-def test_the_source_changes_nothing(name: str, build: Build, pad: Pad, pairs: Pairs) -> None:
+def test_the_source_has_no_influence(name: str, build: Build, pad: Pad, pairs: Pairs) -> None:
     model = build(ModelConfig.from_preset(name, embedding_size=6, hidden_size=8))
     with_source, without = pad(pairs), monolingual([target for _, target in pairs])
     assert_close(model.loss(with_source), model.loss(without))

@@ -186,7 +186,7 @@ def test_dropout_is_off_in_evaluation_and_on_in_training(
     assert_close(features_of(model, batch)[0], first, rtol=0, atol=0)
 
 
-def test_a_row_of_nothing_but_padding_gives_no_nan(
+def test_a_row_of_padding_only_gives_no_nan(
     config: ModelConfig, build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     model = build(config, training=True, dtype=torch.float32)

@@ -111,7 +111,7 @@ def learns(model: Seq2Seq, generator: torch.Generator, task: str, pad: Pad, **ho
     pytest.fail(f"did not learn to {task} in 400 updates")
 
 
-def test_without_attention_long_sequences_are_learned_worse(pad: Pad) -> None:
+def test_without_attention_long_sequences_are_learned_less_well(pad: Pad) -> None:
     """One vector must carry the whole sentence: the reason why attention exists."""
     losses = {}
     for name, overrides in {

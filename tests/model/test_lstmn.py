@@ -1,4 +1,4 @@
-"""The LSTMN: a recurrent layer that attends to all its earlier states."""
+"""The LSTMN: a recurrent layer that attends to all its past states."""
 
 from collections.abc import Callable
 
@@ -79,7 +79,7 @@ def test_reading_stops_at_the_last_real_token() -> None:
     assert_close(last[0][0], outputs[0, 4])
 
 
-def test_a_step_of_search_costs_as_much_more_as_the_memory_is_longer(
+def test_the_cost_of_a_search_step_grows_linearly_with_the_memory(
     build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     model, batch = build(ModelConfig.from_preset("cheng2016", embedding_size=6, hidden_size=8)), pad(pairs)
@@ -117,7 +117,7 @@ def test_self_attention_can_be_shown(name: str, build: Build, pad: Pad, pairs: P
     assert not any(module._forward_hooks for module in model.modules())
 
 
-def test_an_encoder_that_reads_both_ways_shows_both(build: Build, pad: Pad, pairs: Pairs) -> None:
+def test_a_bidirectional_encoder_shows_both_directions(build: Build, pad: Pad, pairs: Pairs) -> None:
     config = ModelConfig.from_preset("cheng2016", embedding_size=6, hidden_size=8, bidirectional="all")
     found: dict[str, Tensor] = self_attention(build(config), pad(pairs))
     assert sorted(found) == ["decoder.layers.0", "encoder.layers.0.backwards", "encoder.layers.0.forwards"]

@@ -125,13 +125,13 @@ def test_resolving_a_preset_gives_its_settings() -> None:
         assert resolve(assignments=[f"model.preset={name}"]).config.model == ModelConfig.from_preset(name)
 
 
-def test_an_unknown_preset_is_refused_and_the_nearest_named() -> None:
+def test_an_unknown_preset_is_rejected_with_the_nearest_name() -> None:
     with pytest.raises(ConfigError) as caught:
         resolve(assignments=["model.preset=bahdanau2014"])
     assert "did you mean bahdanau2015" in caught.value.message
 
 
-def test_every_setting_has_one_line_of_meaning() -> None:
+def test_every_setting_has_a_one_line_description() -> None:
     for name, field in ModelConfig.model_fields.items():
         assert field.description, name
         assert "\n" not in field.description

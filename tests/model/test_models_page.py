@@ -1,4 +1,4 @@
-"""The page `docs/models.md` says what is true."""
+"""The page `docs/models.md` describes the code."""
 
 import re
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def test_the_example_of_a_new_score_function_works(
     assert float(learned[0].grad) != 0
 
 
-def test_every_preset_and_every_score_has_its_place() -> None:
+def test_every_preset_and_every_score_is_documented() -> None:
     assert re.findall(r"^### (\w+\d{4})$", PAGE, re.MULTILINE) == list(TRANSLATION_PRESETS)
     for score in SCORES:
         assert f"`{score}`" in PAGE

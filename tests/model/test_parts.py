@@ -1,4 +1,4 @@
-"""The parts of a model, one by one: cells, dropout, first weights, tied weights, saving."""
+"""The parts of a model, one by one: cells, dropout, initial weights, tied weights, saving."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_reading_stops_at_the_last_real_token_as_a_packed_sequence_does(
     assert_close(last, tuple(part[0] for part in (final if isinstance(final, tuple) else (final,))))
 
 
-def test_reversal_turns_round_real_tokens_only() -> None:
+def test_reversal_reverses_real_tokens_only() -> None:
     assert reversal(torch.tensor([3, 0, 5]), 5).tolist() == [
         [2, 1, 0, 3, 4],
         [0, 1, 2, 3, 4],
@@ -128,7 +128,7 @@ def test_word_vectors_start_small_and_padding_at_zero(preset: ModelConfig, build
         assert float(words.weight[1:].std().detach()) == pytest.approx(400**-0.5, rel=0.1)
 
 
-def test_the_generator_alone_decides_the_first_weights(preset: ModelConfig, build: Build) -> None:
+def test_the_generator_alone_determines_the_initial_weights(preset: ModelConfig, build: Build) -> None:
     torch.manual_seed(5)
     before = torch.get_rng_state()
     one, same, other = build(preset, seed=1), build(preset, seed=1), build(preset, seed=2)
@@ -153,7 +153,7 @@ def test_tying_all_needs_one_vocabulary() -> None:
     assert "set model.tied_embeddings = decoder" in caught.value.hint
 
 
-def test_saved_and_loaded_it_gives_the_same_answers(
+def test_a_saved_and_loaded_model_gives_the_same_results(
     config: ModelConfig, build: Build, pad: Pad, pairs: Pairs, tmp_path: Path
 ) -> None:
     model, other = build(config, seed=1), build(config, seed=2)
@@ -164,7 +164,7 @@ def test_saved_and_loaded_it_gives_the_same_answers(
 
 
 @pytest.mark.parametrize(("variational", "width"), [(False, 4), (True, 1)])
-def test_the_loop_over_time_drops_what_goes_up_between_its_layers(
+def test_the_loop_over_time_applies_dropout_between_its_layers(
     variational: bool, width: int, build: Build, pad: Pad, pairs: Pairs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = ModelConfig(

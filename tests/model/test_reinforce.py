@@ -83,7 +83,7 @@ def test_the_mean_of_the_estimator_is_the_exact_gradient(
     assert any(bool(gradient.any()) for gradient in exact)
 
 
-def test_probabilities_sum_to_one_and_the_total_alone_has_the_extra_terms(
+def test_probabilities_sum_to_one_and_only_the_total_includes_the_extra_terms(
     build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     model, batch = build(hard(), training=True), pad(pairs)
@@ -130,7 +130,7 @@ def test_the_baseline_is_a_moving_average_that_only_learning_changes(
     assert "baseline" not in soft.state_dict()
 
 
-def test_a_good_baseline_makes_the_estimator_vary_less(build: Build, pad: Pad, pairs: Pairs) -> None:
+def test_a_good_baseline_reduces_the_variance_of_the_estimator(build: Build, pad: Pad, pairs: Pairs) -> None:
     model, batch = build(hard(), training=True), pad(pairs)
     assert model.baseline is not None
     W = model.get_parameter("decoder.attention.score.W.weight")

@@ -1,4 +1,4 @@
-"""Faster products change no result, or little if they are in 8 bits."""
+"""Preparing a model for search does not change its results, or only slightly with int8."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def test_a_prepared_model_computes_the_same(preset: str) -> None:
 
 @pytest.mark.parametrize("preset", TRANSLATION_PRESETS)
 @torch.inference_mode()
-def test_8_bit_steps_are_near_those_in_full_precision(preset: str) -> None:
+def test_int8_steps_are_close_to_those_in_full_precision(preset: str) -> None:
     model = model_of(preset, 200, 128)
     if isinstance(model.decoder, RecurrentDecoder):
         for weight in model.parameters():
@@ -79,7 +79,7 @@ def test_8_bit_steps_are_near_those_in_full_precision(preset: str) -> None:
     ],
 )
 @torch.inference_mode()
-def test_what_counts_as_bounded_is_between_minus_1_and_1(preset: str, settings: dict[str, Any]) -> None:
+def test_inputs_of_bounded_layers_are_within_plus_or_minus_1(preset: str, settings: dict[str, Any]) -> None:
     model = model_of(preset, 200, 128, **settings)
     try:
         prepare_for_search(model, int8=True)
@@ -96,7 +96,7 @@ def test_what_counts_as_bounded_is_between_minus_1_and_1(preset: str, settings: 
 
 @pytest.mark.parametrize("bounded", [False, True])
 @torch.inference_mode()
-def test_8_bit_sums_do_not_overflow(bounded: bool) -> None:
+def test_int8_sums_do_not_overflow(bounded: bool) -> None:
     linear = torch.nn.Linear(512, 32).eval()
     linear.weight.fill_(0.5)
     try:

@@ -51,7 +51,7 @@ def test_a_sequential_decoder_fed_its_own_best_words_searches_greedily(
 
 
 @pytest.mark.parametrize("name", PARALLEL)
-def test_a_parallel_decoder_is_fed_what_it_said_after_the_right_words(
+def test_a_parallel_decoder_is_fed_its_predictions_from_the_reference(
     name: str, build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     model, batch = build(ModelConfig.from_preset(name, loss_chunk_tokens=4, **TINY)), pad(pairs)
@@ -75,9 +75,7 @@ def test_the_loss_is_that_of_the_mixed_inputs(name: str, build: Build, pad: Pad,
     assert bool(torch.autograd.grad(loss.total, model.vocabulary.bias)[0].any())
 
 
-def test_as_many_words_are_replaced_as_the_probability_says_and_never_the_first(
-    build: Build, pad: Pad
-) -> None:
+def test_words_are_replaced_with_the_given_probability_and_never_the_first(build: Build, pad: Pad) -> None:
     model, batch = build(ModelConfig.from_preset("vaswani2017", **TINY)), pad([([4], [0] * 99)] * 40)
     inputs = mixed(model, batch, OwnWords(0.25, "drawn"))  # the model says 0 once in eleven times
     assert bool((inputs[:, 0] == 2).all())
@@ -93,7 +91,7 @@ def test_drawn_words_have_the_probabilities_of_the_model(build: Build, pad: Pad)
     assert_close(torch.bincount(drawn, minlength=11) / 4000.0, p.detach().float(), rtol=0, atol=0.03)
 
 
-def test_the_seed_decides_what_is_drawn(build: Build, pad: Pad, pairs: Pairs) -> None:
+def test_the_seed_determines_what_is_drawn(build: Build, pad: Pad, pairs: Pairs) -> None:
     model, batch = build(ModelConfig.from_preset("bahdanau2015", **TINY)), pad(pairs)
     own = OwnWords(0.5, "drawn")
     assert torch.equal(mixed(model, batch, own, 1), mixed(model, batch, own, 1))
@@ -121,7 +119,7 @@ def test_the_probability_is_a_function_of_the_update(schedule: str, expected: di
 @pytest.mark.parametrize(
     "setting", ["sampling_schedule=constant", "sampling_updates=10", "sampled_word=drawn"]
 )
-def test_a_setting_of_a_sampling_that_never_happens_is_refused(setting: str) -> None:
+def test_a_setting_of_scheduled_sampling_without_sampling_is_rejected(setting: str) -> None:
     with pytest.raises(ConfigError) as caught:
         resolve(None, [f"train.{setting}"])
     assert (

@@ -1,4 +1,4 @@
-"""The Transformer: positions, masks, one kernel in training, tapes in search."""
+"""The Transformer: positions, masks, one kernel in training, a KV cache in search."""
 
 import math
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def test_no_position_sees_what_comes_after_it(norm: str, build: Build, pad: Pad)
     assert not torch.allclose(first[:, 3], second[:, 3])
 
 
-def test_weights_are_computed_only_where_they_are_shown(
+def test_attention_weights_are_computed_only_on_request(
     build: Build, pad: Pad, pairs: Pairs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, batch = build(tiny(), training=True), pad(pairs)
@@ -68,7 +68,7 @@ def test_weights_are_computed_only_where_they_are_shown(
     assert calls == [model.get_submodule("decoder.layers.2.attention")]
 
 
-def test_a_step_of_search_costs_as_much_more_as_the_target_is_longer(
+def test_the_cost_of_a_search_step_grows_linearly_with_the_target(
     build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     costs = step_costs(build(tiny()), pad(pairs), 45)

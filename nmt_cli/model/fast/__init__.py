@@ -1,4 +1,4 @@
-"""Faster ways to the same numbers. The readable model stands one level up; tests prove both equal.
+"""Faster ways to the same numbers. The readable model is one level up; tests prove both equal.
 
 For training:
 additive       the additive score of many queries, in blocks

@@ -190,19 +190,19 @@ def _bounded(model: Seq2Seq) -> list[nn.Module]:
         layers += separated[0].input_sides[1:]
     if isinstance(decoder.readout, AttentionalState):
         layers.append(model.vocabulary)
-        if _reads_states(model.encoder, decoder) and _gives_states(decoder):
+        if _context_is_bounded(model.encoder, decoder) and _returns_states(decoder):
             layers.append(decoder.readout.W_c)
     return layers
 
 
-def _reads_states(encoder: nn.Module | None, decoder: RecurrentDecoder[Any, Any]) -> bool:
+def _context_is_bounded(encoder: nn.Module | None, decoder: RecurrentDecoder[Any, Any]) -> bool:
     """Whether the context is a weighted mean of encoder states, or else a summary, which is the output of a tanh."""
     if not isinstance(decoder, AttentionDecoder):
         return True
-    return decoder.attention.reader is weighted_sum and _gives_states(encoder)
+    return decoder.attention.reader is weighted_sum and _returns_states(encoder)
 
 
-def _gives_states(part: nn.Module | None) -> bool:
+def _returns_states(part: nn.Module | None) -> bool:
     """Whether the output of the encoder or decoder is the state of a cell, without sums or layer normalization."""
     if not isinstance(part, Encoder | RecurrentDecoder) or part.residual:
         return False
