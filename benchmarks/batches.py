@@ -19,11 +19,10 @@ from torch import Tensor
 
 from nmt_cli.config import TrainConfig
 from nmt_cli.data.batch import Batch
-from nmt_cli.data.batch_plan import Plan
+from nmt_cli.data.batch_plan import BatchPlan
 from nmt_cli.data.batches import TrainingBatches
 from nmt_cli.data.directory import Split, SplitWriter
-from nmt_cli.data.ragged import Ragged, offsets_of
-from nmt_cli.vocabulary.token_ids import BOS, EOS
+from nmt_cli.vocabulary.token_ids import BOS, EOS, Ragged, offsets_of
 
 ROUNDS = 5
 VOCABULARY = 8000
@@ -79,7 +78,7 @@ def measure(path: Path) -> None:
         print(f"{name:9} {median(measured):9.0f} pairs/s   nmt is {ratio:.1f} times as fast")
 
 
-def show_padding(split: Split, plan: Plan) -> None:
+def show_padding(split: Split, plan: BatchPlan) -> None:
     """Print the share of padding on both sides."""
     for side, lengths in (("source", split.source_lengths), ("target", split.target_lengths)):
         padded = sum(len(plan[i]) * (int(lengths[plan[i]].max()) + 1) for i in range(len(plan)))

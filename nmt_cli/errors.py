@@ -1,20 +1,22 @@
-"""Every error a user can meet, and the warning. The message says what is wrong, the hint says what to do.
+"""Every error a user can see, and the warning. The message says what is wrong, the hint says what to do.
 
     NmtError                 something failed                          exit code 1
     ├── CorpusError          the text cannot be read or does not align
     ├── VocabularyError      sentencepiece cannot build or load the vocabulary
-    ├── StoreError           a data directory is missing, incomplete or of another version
+    ├── DirectoryError       a data or run directory is missing, incomplete or of another version
     ├── OutputError          a result cannot be written
-    ├── TrainingError        training cannot go on
+    ├── TrainingError        training cannot continue
     └── UsageError           the request itself is impossible          exit code 2
         └── ConfigError      one or more settings are wrong
 
-`assert` is for our own mistakes; what a user can cause is raised as one of these. The command line turns
-them into one line, a hint and the exit code at a single boundary (`nmt_cli.cli.boundary`).
+`assert` is for our own mistakes; anything a user can cause is one of these. The command line turns them into
+one line, a hint and the exit code at a single boundary (`nmt_cli.cli.boundary`).
 
-`DataWarning` is for what looks wrong in a user's text but need not be: the work goes on.
+A `DataWarning` reports a probable problem in a user's text, and the work continues.
 """
 
+import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -37,8 +39,8 @@ class VocabularyError(NmtError):
     """sentencepiece cannot build or load the vocabulary."""
 
 
-class StoreError(NmtError):
-    """A data directory is missing, incomplete, changed or of another version."""
+class DirectoryError(NmtError):
+    """A data or run directory is missing, incomplete, changed or of another version."""
 
 
 class OutputError(NmtError):
@@ -46,7 +48,7 @@ class OutputError(NmtError):
 
 
 class TrainingError(NmtError):
-    """Training cannot go on: no memory, no finite gradients, or another process of the run is gone."""
+    """Training cannot continue: out of memory, no finite gradients, or another process of the run is gone."""
 
 
 class UsageError(NmtError):
@@ -66,3 +68,13 @@ class DataWarning:
     name: str  # short and stable, such as "undecodable"; programs match on it
     message: str
     hint: str
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """` (did you mean bleu?)`, to append to a message about a name that does not exist."""
+    return "".join(f" (did you mean {match}?)" for match in closest(name, known))
+
+
+def closest(name: str, known: Iterable[str], *, most: int = 1, cutoff: float = 0.0) -> list[str]:
+    """The known names most similar to `name`, best first; a `cutoff` of 1 accepts only equal ones."""
+    return difflib.get_close_matches(name, list(known), n=most, cutoff=cutoff)

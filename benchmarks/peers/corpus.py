@@ -9,8 +9,8 @@ from torch import Tensor
 from nmt_cli.config import TrainConfig, VocabularyConfig
 from nmt_cli.data.batch import collate
 from nmt_cli.data.batch_plan import plan_epoch
-from nmt_cli.data.ragged import Ragged
 from nmt_cli.vocabulary import Vocabulary
+from nmt_cli.vocabulary.token_ids import Ragged
 from peers.batches import BOS, Pairs
 
 

@@ -4,7 +4,6 @@
 value came from.
 """
 
-import difflib
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from nmt_cli.config.search import SearchConfig
 from nmt_cli.config.section import Section, problems
 from nmt_cli.config.train import TrainConfig
 from nmt_cli.config.vocabulary import VocabularyConfig
-from nmt_cli.errors import ConfigError
+from nmt_cli.errors import ConfigError, did_you_mean
 
 
 class Config(Section):
@@ -188,6 +187,5 @@ def _known(key: str, where: str, errors: list[str]) -> bool:
         return True
     # A key with a missing or wrong section is as common a mistake as a typo.
     suffix = [name for name in known if name.rpartition(".")[2] == key.rpartition(".")[2]]
-    near = suffix or difflib.get_close_matches(key, known, n=1, cutoff=0.0)
-    errors.append(f"{where}{key} is not a setting (nearest: {near[0]})")
+    errors.append(f"{where}{key} is not a setting{did_you_mean(key, suffix or known)}")
     return False

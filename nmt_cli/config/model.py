@@ -1,6 +1,5 @@
 """Settings of the section `model`: the architecture. The defaults are the preset `luong2015`."""
 
-import difflib
 from typing import Any, Literal, Self
 
 from pydantic import field_validator, model_validator
@@ -8,6 +7,7 @@ from pydantic import field_validator, model_validator
 from nmt_cli.config.contradictions import contradictions
 from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.section import Section, reject, setting
+from nmt_cli.errors import did_you_mean
 
 
 class ModelConfig(Section):
@@ -156,8 +156,9 @@ class ModelConfig(Section):
     @classmethod
     def _preset_exists(cls, name: str) -> str:
         if name not in PRESETS:
-            near = difflib.get_close_matches(name, PRESETS, n=1, cutoff=0.0)[0]
-            raise ValueError(f"there is no such preset (nearest: {near}; all: {', '.join(PRESETS)})")
+            raise ValueError(
+                f"there is no such preset{did_you_mean(name, PRESETS)}; presets are {', '.join(PRESETS)}"
+            )
         return name
 
     @model_validator(mode="after")

@@ -1,4 +1,8 @@
-"""Changes to text before it is tokenized: lower case, and a user's table of replacements."""
+"""Cleaning the text of training pairs: normalization, then filters, each with a name.
+
+Normalization (lower case and the user's table of replacements) applies to all text. Filters apply to training
+pairs only: a pair is dropped as a whole, for the first reason that applies.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -8,13 +12,13 @@ from typing import NamedTuple
 
 from nmt_cli.config import DataConfig
 from nmt_cli.corpus.duplicates import Fingerprints, fingerprints
-from nmt_cli.corpus.rows import Block
+from nmt_cli.corpus.readers import Block
 from nmt_cli.errors import CorpusError
 
 
 @dataclass(frozen=True)
 class Normalization:
-    """Lower case first, then each replacement in the order of its table."""
+    """Lower case first, then each replacement in the order of the table."""
 
     lowercase: bool = False
     replacements: tuple[tuple[str, str], ...] = ()
@@ -28,7 +32,7 @@ class Normalization:
         return text
 
     def function(self) -> Callable[[str], str] | None:
-        """The normalization itself, or None where it changes nothing, so that a caller can skip the work."""
+        """The normalization itself, or None if it changes nothing, so that callers can skip the work."""
         return self if self.lowercase or self.replacements else None
 
 
@@ -65,14 +69,11 @@ def read_replacements(path: Path) -> tuple[tuple[str, str], ...]:
     return tuple(rows)
 
 
-# Filters on the text of a training pair, each with a name. A pair is dropped as a pair.
-
-
 Texts = list[str]
 
 
 def _contains(pattern: str) -> Callable[[Texts, Texts], Iterable[int]]:
-    """Rows with a match on either side; a block without any is searched as a whole, which is cheap."""
+    """Rows with a match on either side. The whole block is searched first, which is cheap: few have any."""
     search = re.compile(pattern).search
 
     def rows(source: Texts, target: Texts) -> Iterable[int]:
@@ -99,21 +100,23 @@ TEXT_FILTERS: dict[str, Callable[[Texts, Texts], Iterable[int]]] = {
     "blank": _blank,
     "copy_of_source": _equal,
 }
-"""Which rows of a block drop by their text alone. The other filters need the whole corpus or the token counts."""
+"""The filters that look at the text of a pair alone, and the rows of a block that each one drops.
+
+The other filters need the whole corpus (`duplicate`, `in_heldout`) or token counts (`too_long`, `length_ratio`)."""
 
 
 class Dropped(NamedTuple):
-    """A pair that was left out of train, and why."""
+    """A pair dropped from train, and why."""
 
     corpus: int  # which of the --train corpora
-    line: int  # 1-based
+    line: int  # from 1
     reason: str
     source: str
     target: str
 
 
 class Cleaned(NamedTuple):
-    """What is left of a block, as it was read, and what is not; fingerprints are those of the normalized text."""
+    """The pairs of a block that are kept, as they were read, with fingerprints of their normalized text."""
 
     lines: list[int]
     source: Texts
@@ -125,11 +128,11 @@ class Cleaned(NamedTuple):
 
 @dataclass(frozen=True)
 class Cleaner:
-    """Applies the filters that are switched on to the normalized training pairs of a block."""
+    """Applies the enabled filters to the normalized training pairs of a block."""
 
     config: DataConfig
     normalization: Normalization
-    one_sided: bool = False  # text without a source
+    monolingual: bool = False
 
     def clean(self, corpus: int, block: Block) -> Cleaned:
         """Clean one block of the corpus with the given number."""
@@ -137,7 +140,7 @@ class Cleaner:
         sources, targets = block.source, block.target
         if normalize is not None:
             sources, targets = [normalize(text) for text in sources], [normalize(text) for text in targets]
-        reasons = self._reasons(targets if self.one_sided else sources, targets, block.damage)
+        reasons = self._reasons(targets if self.monolingual else sources, targets, block.damage)
         dropped = [
             Dropped(corpus, block.first + row, why, sources[row], targets[row])
             for row, why in reasons.items()

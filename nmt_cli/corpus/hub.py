@@ -1,4 +1,4 @@
-"""Datasets of the Hugging Face hub, or in its formats on this disk, through `datasets`."""
+"""Datasets on the Hugging Face hub, or local files in its formats, through `datasets`."""
 
 import logging
 import re
@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from nmt_cli.corpus.rows import INNER_NEWLINE, Block, remove_newlines
+from nmt_cli.corpus.readers import INNER_NEWLINE, Block, remove_newlines
 from nmt_cli.corpus.spec import FILE_BUILDERS, Spec
 from nmt_cli.errors import CorpusError
 
 if TYPE_CHECKING:
     import pyarrow
 
-# `load_dataset` tries for 23 seconds to reach a hub that is not there; one connection tells in at most this.
+# `load_dataset` tries for 23 seconds to reach an unreachable hub; a single connection attempt is faster.
 _CONNECT_SECONDS = 4.0
 
 
 def read_hub(spec: Spec, block_pairs: int) -> Iterator[Block]:
-    """The pairs of a dataset with a `translation` or with two columns of text."""
+    """The pairs of a dataset with a `translation` column or two text columns."""
     columns: tuple[str, str] | None = None
     first = 1
     for table in _tables(spec, block_pairs):
@@ -37,12 +37,12 @@ def read_hub(spec: Spec, block_pairs: int) -> Iterator[Block]:
 
 
 def _tables(spec: Spec, block_pairs: int) -> Iterator["pyarrow.Table"]:
-    """Arrow tables of a few rows, structs taken apart into columns such as `translation.de`."""
+    """Arrow tables of a few rows, with structs flattened to columns such as `translation.de`."""
     batches = iter(_load(spec).with_format("arrow").iter(batch_size=block_pairs))
     while True:
         try:
             table = next(batches, None)
-        except Exception as error:  # streaming opens its files only now
+        except Exception as error:  # with streaming, files are opened only here
             raise _explain(error, spec) from error
         if table is None:
             return
@@ -52,7 +52,7 @@ def _tables(spec: Spec, block_pairs: int) -> Iterator["pyarrow.Table"]:
 def _load(spec: Spec) -> Any:
     import datasets
 
-    datasets.logging.set_verbosity(logging.CRITICAL)  # an error is told once, by us
+    datasets.logging.set_verbosity(logging.CRITICAL)  # errors are reported once, by us
     if not sys.stderr.isatty():
         datasets.disable_progress_bars()
     arguments: dict[str, Any] = {"path": spec.dataset, "name": spec.config, "revision": spec.revision}
@@ -64,7 +64,7 @@ def _load(spec: Spec) -> Any:
     try:
         with _offline_if_unplugged(needed=not _is_local(spec)):
             return datasets.load_dataset(**arguments, split=spec.split, streaming=spec.streaming)
-    except Exception as error:  # whatever it is, the user gets one line and a hint
+    except Exception as error:  # the user gets one line and a hint, whatever it is
         raise _explain(error, spec) from error
 
 
@@ -73,7 +73,7 @@ def _is_local(spec: Spec) -> bool:
 
 
 def _exists(path: Path) -> bool:
-    """Whether a file or directory is there; what cannot even be looked for is the name of a dataset."""
+    """Whether a file or directory exists; a path that cannot be checked is the name of a dataset."""
     try:
         return path.exists()
     except OSError:
@@ -87,7 +87,7 @@ def _bare(split: str) -> str:
 
 @contextmanager
 def _offline_if_unplugged(*, needed: bool) -> Iterator[None]:
-    """Hugging Face's offline mode while the hub cannot be reached: what is cached then loads at once."""
+    """Turn on Hugging Face's offline mode while the hub is unreachable, so that cached datasets load at once."""
     import datasets.config
     import huggingface_hub.constants
 
@@ -110,7 +110,7 @@ def _offline_if_unplugged(*, needed: bool) -> Iterator[None]:
 
 
 def _reachable(endpoint: str) -> bool:
-    """Whether the hub, or the proxy on the way to it, accepts a connection soon."""
+    """Whether the hub, or the proxy in front of it, accepts a connection within a few seconds."""
     address = urlsplit(endpoint)
     proxies = urllib.request.getproxies()
     if address.scheme in proxies and not urllib.request.proxy_bypass(address.hostname or ""):
@@ -125,7 +125,7 @@ def _reachable(endpoint: str) -> bool:
         except OSError:
             answers.append(False)
 
-    # In a thread, since looking up a name knows no timeout.
+    # In a thread, because a DNS lookup has no timeout.
     thread = threading.Thread(target=connect, daemon=True)
     thread.start()
     thread.join(_CONNECT_SECONDS)
@@ -135,7 +135,7 @@ def _reachable(endpoint: str) -> bool:
 def _choose_columns(table: "pyarrow.Table", spec: Spec) -> tuple[str, str]:
     languages = spec.source_lang, spec.target_lang
     asked = spec.fields or languages
-    one = asked[0] == asked[1]  # of one-sided text
+    one = asked[0] == asked[1]  # monolingual text
     way = "hf:…#COLUMN" if one else "hf:…#SOURCE,TARGET"
     names = table.column_names
     translation = f"translation.{languages[0]}", f"translation.{languages[1]}"
@@ -151,8 +151,8 @@ def _choose_columns(table: "pyarrow.Table", spec: Spec) -> tuple[str, str]:
         kind = str(table.schema.field(name).type)
         if kind not in ("string", "large_string", "string_view", "null"):
             raise CorpusError(
-                f"{spec.text}: column {name} holds {kind}, not text",
-                hint=f"choose {'a column' if one else 'columns'} of text with {way}",
+                f"{spec.text}: column {name} contains {kind}, not text",
+                hint=f"choose {'a text column' if one else 'text columns'} with {way}",
             )
     return choice
 
@@ -163,23 +163,23 @@ def _texts(column: "pyarrow.ChunkedArray") -> list[str]:
 
 
 def _explain(error: Exception, spec: Spec) -> CorpusError:
-    """One clear line and a hint for what `datasets` raises."""
+    """One line and a hint for an exception of `datasets`."""
     if isinstance(error, CorpusError):
         return error
     if type(error).__name__ == "DatasetGenerationError" and isinstance(error.__cause__, Exception):
-        error = error.__cause__  # which says what happened
+        error = error.__cause__  # the actual problem
     text = " ".join(str(error).split())
     kinds = {kind.__name__ for kind in type(error).__mro__}
     page = f"https://huggingface.co/datasets/{spec.dataset}"
     if kinds & {"ConnectionError", "OfflineModeIsEnabled", "ConnectError", "TimeoutException"}:
         return CorpusError(
-            f"{spec.text}: the Hugging Face hub cannot be reached, and the dataset is not in the local cache",
-            hint="connect to the network, or copy the cache (HF_HOME) of a machine that has it; "
-            "HF_HUB_OFFLINE=1 reads the cache only",
+            f"{spec.text}: the Hugging Face hub is unreachable, and the dataset is not in the local cache",
+            hint="connect to the network, or copy the cache (HF_HOME) from a machine that has it; "
+            "HF_HUB_OFFLINE=1 reads only the cache",
         )
     if "scripts are no longer supported" in text:
         return CorpusError(
-            f"{spec.text}: {spec.dataset} is a loading script, which is never run",
+            f"{spec.text}: {spec.dataset} needs a loading script, which nmt never runs",
             hint="read its converted files with @revision=refs/convert/parquet"
             "@data_files=CONFIG/SPLIT/0000.parquet",
         )

@@ -1,49 +1,62 @@
-"""Any SPEC as a stream of blocks of pairs."""
+"""Any SPEC as a stream of blocks of pairs: two files, TSV, JSON lines, a hub dataset or standard input.
 
-from collections.abc import Iterable, Iterator
+Each format is a `RowParser` over the lines of one file. A row that is not a pair keeps its number and its text,
+so that nothing after it shifts.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 from nmt_cli.corpus.checks.line_counts import unequal_error
-from nmt_cli.corpus.rows import (
-    INNER_NEWLINE,
-    MALFORMED,
-    UNDECODABLE,
-    Block,
-    JsonRows,
-    PlainRows,
-    RowParser,
-    TsvRows,
-)
 from nmt_cli.corpus.spec import Spec
 from nmt_cli.errors import CorpusError
-from nmt_cli.files.compression import STANDARD_INPUT, read_pieces, standard_input_pieces
-from nmt_cli.files.lines import LineReader
+from nmt_cli.files.byte_stream import STANDARD_INPUT, read_chunks, standard_input
+from nmt_cli.files.line_reader import LineReader
+
+UNDECODABLE = "undecodable"
+MALFORMED = "malformed"
+INNER_NEWLINE = "inner newline"  # a key of `Block.removed`, next to those of the line reader
+
+_EXAMPLE_CHARACTERS = 80
+_NOTHING: Mapping[str, int] = {}  # a plain dict, because blocks are sent between processes
+
+
+class Block(NamedTuple):
+    """Consecutive pairs of one corpus: row n of the source belongs to row n of the target, without newlines."""
+
+    first: int  # number of the first pair in its corpus, from 1
+    source: list[str]
+    target: list[str]
+    damage: Mapping[int, str]  # row in this block → UNDECODABLE or MALFORMED
+    removed: Mapping[str, int] = _NOTHING  # what the reader removed, for the warnings
 
 
 def read_pairs(spec: Spec, *, block_pairs: int = 8192) -> Iterator[Block]:
-    """The pairs of a corpus, in order and all of them, `block_pairs` at a time; memory does not grow with it.
+    """All pairs of a corpus in order, `block_pairs` at a time; memory does not grow with the corpus.
 
-    What cannot be a corpus (empty, binary, unequal line counts, …) is a CorpusError; what is wrong with
-    single pairs is told in `Block.damage`.
+    Text that cannot be a corpus (empty, binary, unequal line counts, …) is a CorpusError; problems of single
+    pairs are listed in `Block.damage`. Monolingual text has empty sources.
     """
-    one_sided = not spec.source_lang
-    # Readers of tables give one column twice.
-    blocks = _open(replace(spec, source_lang=spec.target_lang) if one_sided else spec, block_pairs)
+    monolingual = not spec.source_lang
+    # For monolingual text, the readers of tables return one column as both sides.
+    blocks = _open(replace(spec, source_lang=spec.target_lang) if monolingual else spec, block_pairs)
     first = next(blocks, None)
     if first is None:
-        raise CorpusError(f"{spec.text} has no pairs", hint="name a corpus with text in it")
+        raise CorpusError(f"{spec.text} has no pairs", hint="give a corpus with text in it")
     for block in chain([first], blocks):
-        yield _without_source(block) if one_sided else block
+        yield _without_source(block) if monolingual else block
 
 
 def _without_source(block: Block) -> Block:
-    """The same with empty sources; what is malformed is kept there, to be shown."""
+    """The same block with empty sources; a malformed row stays there, to be shown."""
     kept = [text if block.damage.get(row) == MALFORMED else "" for row, text in enumerate(block.source)]
     removed = dict(block.removed)
     if INNER_NEWLINE in removed:
-        removed[INNER_NEWLINE] //= 2  # counted in the column and in its double
+        removed[INNER_NEWLINE] //= 2  # counted once for each copy of the column
     return block._replace(source=kept, removed=removed)
 
 
@@ -55,29 +68,24 @@ def _open(spec: Spec, block_pairs: int) -> Iterator[Block]:
         from nmt_cli.corpus.hub import read_hub
 
         return read_hub(spec, block_pairs)
-    if spec.kind == "text":
-        name, pieces = (
-            (str(spec.paths[0]), read_pieces(spec.paths[0]))
-            if spec.paths
-            else (STANDARD_INPUT, standard_input_pieces("text", "cat a.en"))
-        )
-        return _read_rows(name, pieces, PlainRows(), block_pairs)
-    if spec.kind == "stdin":
-        return _read_rows(
-            STANDARD_INPUT, standard_input_pieces(), TsvRows(STANDARD_INPUT, spec.columns), block_pairs
-        )
-    path = spec.paths[0]
     parser: RowParser
-    if spec.kind == "tsv":
-        parser = TsvRows(str(path), spec.columns)
+    if spec.kind == "text":
+        parser = PlainRows()
+        example = ("text", "cat a.en")
     else:
-        parser = JsonRows(str(path), spec.fields, spec.source_lang, spec.target_lang)
-    return _read_rows(str(path), read_pieces(path), parser, block_pairs)
+        example = ("TSV", "paste a.de a.en")
+    name = str(spec.paths[0]) if spec.paths else STANDARD_INPUT
+    if spec.kind in ("tsv", "stdin"):
+        parser = TsvRows(name, spec.columns)
+    elif spec.kind == "jsonl":
+        parser = JsonRows(name, spec.fields, spec.source_lang, spec.target_lang)
+    chunks = read_chunks(spec.paths[0]) if spec.paths else standard_input(*example)
+    return _read_rows(name, chunks, parser, block_pairs)
 
 
 def _read_files(source_path: Path, target_path: Path, block_pairs: int) -> Iterator[Block]:
-    source = LineReader(str(source_path), read_pieces(source_path))
-    target = LineReader(str(target_path), read_pieces(target_path))
+    source = LineReader(str(source_path), read_chunks(source_path))
+    target = LineReader(str(target_path), read_chunks(target_path))
     first = 1
     while True:
         source_lines, target_lines = source.take(block_pairs), target.take(block_pairs)
@@ -99,8 +107,8 @@ def _read_files(source_path: Path, target_path: Path, block_pairs: int) -> Itera
         first += len(source_lines)
 
 
-def _read_rows(name: str, pieces: Iterable[bytes], parser: RowParser, block_pairs: int) -> Iterator[Block]:
-    reader = LineReader(name, pieces)
+def _read_rows(name: str, chunks: Iterable[bytes], parser: "RowParser", block_pairs: int) -> Iterator[Block]:
+    reader = LineReader(name, chunks)
     first = 1
     while lines := reader.take(block_pairs):
         block = parser.parse(lines, first)
@@ -112,11 +120,187 @@ def _read_rows(name: str, pieces: Iterable[bytes], parser: RowParser, block_pair
 
 
 def _undecodable(reader: LineReader, first: int) -> dict[int, str]:
-    """Damage of the lines taken so far; the reader may have looked further ahead."""
-    taken = sorted(number for number in reader.undecodable if number <= reader.taken)
-    reader.undecodable.difference_update(taken)
+    """Damage of the lines taken so far; the reader may have decoded further ahead."""
+    taken = [number for number in reader.undecodable if number <= reader.taken]
+    for number in taken:
+        del reader.undecodable[number]
     return dict.fromkeys((number - first for number in taken), UNDECODABLE)
 
 
 def _empty(name: str) -> CorpusError:
-    return CorpusError(f"{name} is empty", hint="name a corpus with text in it")
+    return CorpusError(f"{name} is empty", hint="give a corpus with text in it")
+
+
+class RowParser(Protocol):
+    """Turns the lines of a file into a block of pairs."""
+
+    def parse(self, lines: list[str], first: int) -> Block:
+        """The pairs of consecutive lines; the number of the first line is `first`."""
+        ...
+
+
+class PlainRows:
+    """Monolingual text: each line is a text."""
+
+    def parse(self, lines: list[str], first: int) -> Block:
+        """See RowParser."""
+        return Block(first, [""] * len(lines), lines, {})
+
+
+class TsvRows:
+    """Columns are separated by tabs and by nothing else; quotes are ordinary characters."""
+
+    def __init__(self, name: str, columns: tuple[int, int]) -> None:
+        self._name = name
+        self._columns = columns
+
+    def parse(self, lines: list[str], first: int) -> Block:
+        """See RowParser."""
+        source, target, damage = _split_pairs(lines, self._pair)
+        if first == 1 and _mostly(damage, lines):
+            raise self._no_pairs(lines, next(iter(damage)))
+        return Block(first, source, target, damage)
+
+    def _pair(self, line: str) -> tuple[str, str] | None:
+        cells = line.split("\t")
+        try:
+            return cells[self._columns[0] - 1], cells[self._columns[1] - 1]
+        except IndexError:
+            return None
+
+    def _no_pairs(self, lines: Sequence[str], row: int) -> CorpusError:
+        columns = lines[row].count("\t") + 1
+        source, target = self._columns
+        wanted, choice = f"columns {source} and {target}", "two, such as x.tsv#1,3"
+        if source == target:  # monolingual text
+            wanted, choice = f"column {target}", "one, such as x.tsv#1"
+        return CorpusError(
+            f"{self._name}: most rows have no {wanted}; "
+            f"row {row + 1} has {columns} column{'s'[: columns != 1]}: {_example(lines[row])}",
+            hint=f"columns are separated by tabs and counted from 1; choose {choice}",
+        )
+
+
+class JsonRows:
+    """One JSON object per line: `translation` with both languages, two language codes, or chosen fields."""
+
+    def __init__(self, name: str, fields: tuple[str, str] | None, source_lang: str, target_lang: str) -> None:
+        self._name = name
+        self._fields = fields or (source_lang, target_lang)
+        self._nested = fields is None
+
+    def parse(self, lines: list[str], first: int) -> Block:
+        """See RowParser."""
+        source, target, damage = _split_pairs(lines, self._pair)
+        if first == 1 and _mostly(damage, lines):
+            raise self._no_pairs(lines, next(iter(damage)))
+        newlines = remove_newlines(source) + remove_newlines(target)
+        for side in (source, target):
+            damage.update(dict.fromkeys(_replace_surrogates(side), UNDECODABLE))
+        return Block(first, source, target, damage, {INNER_NEWLINE: newlines} if newlines else {})
+
+    def _pair(self, line: str) -> tuple[str, str] | None:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(row, dict):
+            return None
+        if self._nested and isinstance(row.get("translation"), dict):
+            row = row["translation"]
+        texts = [_lookup(row, field) for field in self._fields]
+        # null means that there is no text, which is not the same as a missing field.
+        source, target = ("" if text is None else text for text in texts)
+        return (source, target) if isinstance(source, str) and isinstance(target, str) else None
+
+    def _no_pairs(self, lines: Sequence[str], row: int) -> CorpusError:
+        one = self._fields[0] == self._fields[1]  # monolingual text
+        wanted = " and ".join(map(repr, self._fields[one:]))
+        try:
+            names = _field_names(json.loads(lines[row]))
+        except (ValueError, RecursionError):
+            return CorpusError(
+                f"{self._name}: most rows are not JSON; row {row + 1} is {_example(lines[row])}",
+                hint="write one object per line, such as "
+                + (f'{{"{self._fields[0]}": "…"}}' if one else '{"translation": {"de": "…", "en": "…"}}'),
+            )
+        return CorpusError(
+            f"{self._name}: most rows have no text in {wanted}; row {row + 1} is {_example(lines[row])}",
+            hint=f"choose {'a field with #FIELD' if one else 'two fields with #SOURCE,TARGET'}; "
+            f"fields are {', '.join(names) or '(none)'}",
+        )
+
+
+def _split_pairs(
+    lines: list[str], pair_of: Callable[[str], tuple[str, str] | None]
+) -> tuple[list[str], list[str], dict[int, str]]:
+    """Sources, targets and damage; a line without a pair is the source of its row."""
+    source: list[str] = []
+    target: list[str] = []
+    damage: dict[int, str] = {}
+    for row, line in enumerate(lines):
+        pair = pair_of(line)
+        if pair is None:
+            pair = (line, "")
+            if line and not line.isspace():
+                damage[row] = MALFORMED
+        source.append(pair[0])
+        target.append(pair[1])
+    return source, target, damage
+
+
+def remove_newlines(texts: list[str]) -> int:
+    """Replace every line break inside a text by a space, in place; the number of texts that had one."""
+    if "\n" not in "".join(texts):
+        return 0
+    rows = [row for row, text in enumerate(texts) if "\n" in text]
+    for row in rows:
+        texts[row] = " ".join(part.strip() for part in texts[row].split("\n")).strip()
+    return len(rows)
+
+
+def _replace_surrogates(texts: list[str]) -> list[int]:
+    """JSON can escape half of a surrogate pair, which UTF-8 cannot encode: put U+FFFD, in place; those rows."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        pass
+    else:
+        return []
+    rows = []
+    for row, text in enumerate(texts):
+        repaired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        if repaired != text:
+            texts[row] = repaired
+            rows.append(row)
+    return rows
+
+
+def _lookup(row: dict[str, Any], field: str) -> object:
+    """A field by its name or path (`translation.de`); 0, which is not text, if it is missing."""
+    if field in row:
+        return row[field]
+    value: Any = row
+    for key in field.split("."):
+        if not isinstance(value, dict) or key not in value:
+            return 0
+        value = value[key]
+    return value
+
+
+def _field_names(row: object) -> list[str]:
+    if not isinstance(row, dict):
+        return []
+    names = []
+    for key, value in row.items():
+        names += [f"{key}.{inner}" for inner in value] if isinstance(value, dict) else [str(key)]
+    return names[:20]
+
+
+def _mostly(damage: dict[int, str], lines: Sequence[str]) -> bool:
+    return len(damage) > 0.5 * sum(bool(line) and not line.isspace() for line in lines)
+
+
+def _example(line: str) -> str:
+    # repr, so that control characters in a file do not reach the terminal
+    return repr(line if len(line) <= _EXAMPLE_CHARACTERS else line[:_EXAMPLE_CHARACTERS] + "…")

@@ -1,53 +1,46 @@
-"""SPEC: the short text by which users name a parallel corpus.
+"""SPEC: how users name a parallel corpus on the command line.
 
     data/train                     a prefix: data/train.de[.gz|.xz|.bz2|.zst] and data/train.en…
     a.de,a.en                      two files
     x.tsv   x.tsv#1,3              columns, counted from 1: source, target
     x.jsonl   x.jsonl#from,to      fields; without them `translation` or the two language codes
-    hf:ID[:CONFIG[:SPLIT]]         a dataset of the Hugging Face hub, or one on this disk
+    hf:ID[:CONFIG[:SPLIT]]         a dataset on the Hugging Face hub, or a local one
     -   -#2,1                      TSV on standard input
 
-Where there is no source language, the corpus is one-sided text:
+Without a source language, the corpus is monolingual text:
 
     data/train   a.en              a prefix, data/train.en[.gz|.xz|.bz2|.zst], or a file of any name
     x.tsv#2   x.jsonl#text         a column (by default the first), a field (by default the language code)
     hf:ID[:CONFIG[:SPLIT]]#text    a column of a dataset
     -                              standard input, line by line
 
-Options follow as `@key=value`: `@weight=2.5` on any, `@revision=…`, `@data_files=…`, `@streaming=true` on hf.
+Options follow as `@key=value`: `@weight=2.5` for any corpus; `@revision=…`, `@data_files=…` and
+`@streaming=true` for hf.
 """
 
-import difflib
 import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from nmt_cli.corpus.locate import (
-    cannot_read,
-    check_readable,
-    describe_missing_prefix,
-    find_side,
-    is_there,
-    refuse_foreign_format,
-    table_kind,
-)
-from nmt_cli.errors import UsageError
+from nmt_cli.corpus.locate import exists, find_side, missing_prefix, refuse_unsupported_format, table_kind
+from nmt_cli.errors import UsageError, closest, did_you_mean
+from nmt_cli.files.byte_stream import cannot_read, check_readable
 
 Kind = Literal["files", "tsv", "jsonl", "hub", "stdin", "text"]
 
 OPTIONS = ("weight", "revision", "data_files", "streaming")
 HUB_OPTIONS = ("revision", "data_files", "streaming")
-# Names under which `datasets` reads files of a format instead of a dataset.
+# Builders of `datasets` that read files of a format instead of a dataset.
 FILE_BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".csv": "csv", ".arrow": "arrow"}
 FORMS = "a SPEC is a prefix, two files a.de,a.en, x.tsv[#1,2], x.jsonl[#from,to], hf:ID[:CONFIG[:SPLIT]] or -"
 
-ONE_SIDED_FORMS = (
-    "one-sided text is a prefix, a file, x.tsv[#1], x.jsonl[#field], hf:ID[:CONFIG[:SPLIT]][#column] or -"
+MONOLINGUAL_FORMS = (
+    "monolingual text is a prefix, a file, x.tsv[#1], x.jsonl[#field], hf:ID[:CONFIG[:SPLIT]][#column] or -"
 )
 
-MAX_WEIGHT = 1000.0  # an epoch has each pair that many times
+MAX_WEIGHT = 1000.0  # times that an epoch contains each pair
 
 _KNOWN_OPTION = re.compile(rf"@({'|'.join(OPTIONS)})=")
 _ANY_OPTION = re.compile(r"@([A-Za-z_-]+)=")
@@ -55,11 +48,11 @@ _ANY_OPTION = re.compile(r"@([A-Za-z_-]+)=")
 
 @dataclass(frozen=True)
 class Spec:
-    """A corpus as the user named it, checked as far as that is possible without reading it."""
+    """A corpus as the user named it, checked as far as possible without reading it."""
 
-    text: str  # as it is shown: of a name that is not UTF-8, `paths` has the bytes
+    text: str  # for display; a file name that is not UTF-8 has its bytes in `paths`
     kind: Kind
-    source_lang: str  # "": one-sided text
+    source_lang: str  # "": monolingual text
     target_lang: str
     paths: tuple[Path, ...] = ()  # two for "files", one for "tsv" and "jsonl"; for "text" one, or none: stdin
     columns: tuple[int, int] = (1, 2)  # of TSV, counted from 1
@@ -74,7 +67,7 @@ class Spec:
 
 
 def parse_spec(text: str, *, source_lang: str, target_lang: str) -> Spec:
-    """Read a SPEC and look for its files; a mistake is an error that names what was looked for."""
+    """Parse a SPEC and find its files; an error says what was looked for."""
     body, options = _split_options(text)
     text = text.encode(errors="backslashreplace").decode()
     weight = _parse_weight(options.pop("weight", "1"), text)
@@ -83,16 +76,16 @@ def parse_spec(text: str, *, source_lang: str, target_lang: str) -> Spec:
     if options:
         key = next(iter(options))
         raise UsageError(
-            f"{text}: @{key} belongs to hf: corpora only",
-            hint=f"leave out @{key}=…, or read a hub dataset: hf:ID",
+            f"{text}: @{key} applies only to hf: corpora",
+            hint=f"remove @{key}=…, or read a hub dataset: hf:ID",
         )
     if not body:
-        raise UsageError(f"{text!r} names no corpus", hint=FORMS if source_lang else ONE_SIDED_FORMS)
+        raise UsageError(f"{text!r} names no corpus", hint=FORMS if source_lang else MONOLINGUAL_FORMS)
     try:
         kind, paths, choice = (
             _parse_files(body, source_lang, target_lang) if source_lang else _parse_text(body, target_lang)
         )
-    except OSError as error:  # looking for files can fail as reading them can
+    except OSError as error:  # looking for files can fail just as reading them can
         raise cannot_read(error.filename or body, error) from error
     columns, fields = (1, 2) if source_lang else (1, 1), None
     if choice is not None and kind == "jsonl":
@@ -105,7 +98,7 @@ def parse_spec(text: str, *, source_lang: str, target_lang: str) -> Spec:
 
 
 def _split_options(text: str) -> tuple[str, dict[str, str]]:
-    """Cut at '@' only where a known key and '=' follow: file names may contain '@'."""
+    """Split at '@' only where a known key and '=' follow: file names may contain '@'."""
     pattern = _ANY_OPTION if text.startswith("hf:") else _KNOWN_OPTION
     starts = list(pattern.finditer(text))
     options: dict[str, str] = {}
@@ -113,18 +106,15 @@ def _split_options(text: str) -> tuple[str, dict[str, str]]:
     for found, end in zip(starts, ends, strict=True):
         key = found[1]
         if key not in OPTIONS:
-            near = difflib.get_close_matches(key, OPTIONS, n=1, cutoff=0.0)[0]
+            suggestion = did_you_mean(f"@{key}", [f"@{name}" for name in OPTIONS])
             raise UsageError(
-                f"{text}: @{key} is not an option (nearest: @{near})", hint=f"options are {_listed(OPTIONS)}"
+                f"{text}: @{key} is not an option{suggestion}",
+                hint=f"options are {', '.join(f'@{name}=' for name in OPTIONS)}",
             )
         if key in options:
-            raise UsageError(f"{text}: @{key} is given twice", hint="give every option once")
+            raise UsageError(f"{text}: @{key} is given twice", hint="give each option once")
         options[key] = text[found.end() : end]
     return (text[: starts[0].start()] if starts else text), options
-
-
-def _listed(keys: tuple[str, ...]) -> str:
-    return ", ".join(f"@{key}=" for key in keys)
 
 
 def _parse_weight(value: str, text: str) -> float:
@@ -135,7 +125,7 @@ def _parse_weight(value: str, text: str) -> float:
     if not 0 < weight <= MAX_WEIGHT:
         raise UsageError(
             f"{text}: weight {value!r} is not a positive number up to {MAX_WEIGHT:g}",
-            hint="for example @weight=2.5: how many times an epoch shows the corpus",
+            hint="for example @weight=2.5, the number of times an epoch goes through the corpus",
         )
     return weight
 
@@ -152,12 +142,14 @@ def _parse_hub(
         )
     if dataset in FILE_BUILDERS.values() and not options.get("data_files"):
         raise UsageError(
-            f"{text}: {dataset} is a format", hint=f"name the files: hf:{dataset}@data_files=PATH"
+            f"{text}: {dataset} is a file format, not a dataset",
+            hint=f"give the files: hf:{dataset}@data_files=PATH",
         )
     streaming = options.get("streaming", "false").lower()
     if streaming not in ("true", "false"):
         raise UsageError(
-            f"{text}: streaming is {streaming!r}", hint="write @streaming=true or @streaming=false"
+            f"{text}: streaming={streaming} is neither true nor false",
+            hint="write @streaming=true or @streaming=false",
         )
     return Spec(
         text,
@@ -176,14 +168,14 @@ def _parse_hub(
 
 
 def _parse_files(body: str, source_lang: str, target_lang: str) -> tuple[Kind, tuple[Path, ...], str | None]:
-    """The kind, the files, and what stands after '#'."""
+    """The kind, the files, and the text after '#'."""
     name, hash_sign, choice = body.rpartition("#")
     if body == "-" or (hash_sign and name == "-"):
         return "stdin", (), choice if hash_sign else None
     if hash_sign and (kind := table_kind(name)):
         check_readable(Path(name))
         return kind, (Path(name),), choice
-    if (kind := table_kind(body)) and ("," not in body or is_there(Path(body))):
+    if (kind := table_kind(body)) and ("," not in body or exists(Path(body))):
         check_readable(Path(body))
         return kind, (Path(body),), None
     sides = find_side(body, source_lang), find_side(body, target_lang)
@@ -191,17 +183,17 @@ def _parse_files(body: str, source_lang: str, target_lang: str) -> tuple[Kind, t
         if source_lang == target_lang:
             raise UsageError(
                 f"{body}: both languages are {source_lang}, so both sides would be {sides[0]}",
-                hint="name the two files: a.txt,b.txt; for text in one language, leave out --source-lang",
+                hint="give the two files: a.txt,b.txt; for monolingual text, leave out --source-lang",
             )
         return "files", (sides[0], sides[1]), None
     if "," in body:
         return "files", _two_files(body), None
-    refuse_foreign_format(Path(body))
-    raise describe_missing_prefix(body, source_lang, target_lang, sides, _misspelt_option(body))
+    refuse_unsupported_format(Path(body))
+    raise missing_prefix(body, source_lang, target_lang, sides, _misspelt_option(body))
 
 
 def _parse_text(body: str, lang: str) -> tuple[Kind, tuple[Path, ...], str | None]:
-    """The kind, the file, and what stands after '#', of one-sided text."""
+    """The kind, the file, and the text after '#', for monolingual text."""
     if body == "-":
         return "text", (), None
     name, hash_sign, choice = body.rpartition("#")
@@ -209,73 +201,74 @@ def _parse_text(body: str, lang: str) -> tuple[Kind, tuple[Path, ...], str | Non
         check_readable(Path(name))
         return kind, (Path(name),), choice
     path = find_side(body, lang) or Path(body)
-    two = "; for two sides, name both languages: --source-lang" if "," in body else ""
+    two = "; for a parallel corpus, give --source-lang too" if "," in body else ""
     check_readable(path, hint_after=two or _misspelt_option(body))
-    refuse_foreign_format(path)
+    refuse_unsupported_format(path)
     return table_kind(str(path)) or "text", (path,), None
 
 
 def _two_files(body: str) -> tuple[Path, Path]:
     parts = body.split(",")
-    # A comma may also be part of a name: take the one that leaves two files.
+    # A comma may also be part of a name: split where both parts are files.
     cuts = [(",".join(parts[:i]), ",".join(parts[i:])) for i in range(1, len(parts))]
-    present = [cut for cut in cuts if all(name and is_there(Path(name)) for name in cut)]
+    present = [cut for cut in cuts if all(name and exists(Path(name)) for name in cut)]
     if not present and len(cuts) > 1:
         raise UsageError(
             f"{body} names {len(parts)} files",
-            hint="name two, source and target: a.de,a.en; repeat the option for more corpora",
+            hint="give two, source and target: a.de,a.en; repeat the option for more corpora",
         )
     source, target = map(Path, (present or cuts)[0])
     if not cuts[0][0] or not cuts[-1][1]:
         raise UsageError(
-            f"{body}: one of the two file names is empty", hint="name source and target: a.de,a.en"
+            f"{body}: one of the two file names is empty", hint="give source and target: a.de,a.en"
         )
     for path in (source, target):
         check_readable(path, hint_after=_misspelt_option(body))
-        refuse_foreign_format(path)
+        refuse_unsupported_format(path)
     return source, target
 
 
 def _misspelt_option(body: str) -> str:
-    """A hint for something like `x.tsv@wieght=2`, which is taken for a part of the file name."""
+    """A hint for something like `x.tsv@wieght=2`, which is read as part of the file name."""
     found = _ANY_OPTION.search(body)
-    near = difflib.get_close_matches(found[1], OPTIONS, n=1) if found else []
-    return f"; perhaps you meant @{near[0]}=" if near else ""
+    near = closest(found[1], OPTIONS, cutoff=0.6) if found else []
+    return f"; did you mean @{near[0]}=?" if near else ""
 
 
 def _parse_columns(choice: str, text: str) -> tuple[int, int]:
     numbers = choice.split(",")
     if len(numbers) != 2 or not all(number.strip().isdecimal() and int(number) > 0 for number in numbers):
         raise UsageError(
-            f"{text}: #{choice} are not two column numbers",
+            f"{text}: #{choice} is not two column numbers",
             hint="columns are counted from 1, source first: x.tsv#1,3",
         )
     source, target = map(int, numbers)
     if source == target:
         raise UsageError(
-            f"{text}: column {source} cannot be both sides", hint="name two different columns: x.tsv#1,3"
+            f"{text}: column {source} cannot be both source and target",
+            hint="give two different columns: x.tsv#1,3",
         )
     return source, target
 
 
 def _parse_column(choice: str, text: str) -> tuple[int, int]:
-    """The column of one-sided text, in the place of both."""
+    """The column of monolingual text, as both source and target."""
     if not choice.strip().isdecimal() or int(choice) == 0:
         raise UsageError(
             f"{text}: #{choice} is not a column number",
-            hint="columns are counted from 1, and one-sided text is one of them: x.tsv#2; "
-            "for two, name both languages",
+            hint="monolingual text is one column, counted from 1: x.tsv#2; "
+            "for a parallel corpus, give both languages",
         )
     return int(choice), int(choice)
 
 
 def _parse_field(choice: str, text: str) -> tuple[str, str]:
-    """The field of one-sided text, in the place of both."""
+    """The field of monolingual text, as both source and target."""
     field = choice.strip()
     if not field or "," in field:
         raise UsageError(
             f"{text}: #{choice} is not a field name",
-            hint="one-sided text is one field: x.jsonl#text; for two, name both languages",
+            hint="monolingual text is one field: x.jsonl#text; for a parallel corpus, give both languages",
         )
     return field, field
 
@@ -284,8 +277,10 @@ def _parse_fields(choice: str, text: str) -> tuple[str, str]:
     source, comma, target = (part.strip() for part in choice.partition(","))
     if not (source and comma and target) or "," in target:
         raise UsageError(
-            f"{text}: #{choice} are not two field names", hint="source first: x.jsonl#prompt,response"
+            f"{text}: #{choice} is not two field names", hint="source first: x.jsonl#prompt,response"
         )
     if source == target:
-        raise UsageError(f"{text}: field {source} cannot be both sides", hint="name two different fields")
+        raise UsageError(
+            f"{text}: field {source} cannot be both source and target", hint="give two different fields"
+        )
     return source, target

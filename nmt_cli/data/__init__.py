@@ -1,1 +1,1 @@
-"""The data directory and what is read from it: splits, batch plans, batches."""
+"""The data directory, its splits, batch plans and batches."""

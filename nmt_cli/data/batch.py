@@ -1,4 +1,4 @@
-"""A batch of sentence pairs as a plain value, apart from where the sentences came from."""
+"""A batch of padded sentence pairs, as a value."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Self
@@ -8,14 +8,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nmt_cli.data.ragged import Ragged
-from nmt_cli.vocabulary.token_ids import BOS, EOS, PAD
+from nmt_cli.vocabulary.token_ids import BOS, EOS, PAD, Ragged
 
 
 class Batch(NamedTuple):
     """B sentence pairs, padded with 0 to the longest source S and the longest target T.
 
-    Lengths stay on the CPU. `positions` is made on the host, so no device has to look for the real tokens.
+    Lengths stay on the CPU. `positions` is computed on the host, so that the device need not search for real tokens.
     """
 
     source: Tensor  # (B, S) x_1 … x_n <eos>
@@ -23,10 +22,10 @@ class Batch(NamedTuple):
     target_inputs: Tensor  # (B, T) <bos> y_1 … y_m
     target_lengths: Tensor  # (B,) on the CPU, m + 1
     positions: Tensor  # (N,) flat indices b·T + t of the N real target tokens
-    labels: Tensor  # (N,) what the decoder has to say there: y_1 … y_m <eos>
+    labels: Tensor  # (N,) the tokens to predict there: y_1 … y_m <eos>
 
     def to(self, device: torch.device | str) -> Self:
-        """The same batch on `device`; the copies overlap with computation if the batch is pinned."""
+        """The same batch on `device`; if it is pinned, copying overlaps with computation."""
         moved = {name: getattr(self, name).to(device, non_blocking=True) for name in _ON_DEVICE}
         return self._replace(**moved)
 
@@ -41,15 +40,13 @@ Rows = Ragged | Sequence[Sequence[int]]
 
 
 def collate(source: Rows, target: Rows) -> Batch:
-    """Pad pairs of rows of ids to a batch. This is the one place where <bos> and <eos> are added."""
+    """Pad rows of token ids to a batch. This is the only place where <bos> and <eos> are added."""
     xs, source_lengths = _with_eos(source)
     labels, target_lengths = _with_eos(target)
     assert len(source_lengths) == len(target_lengths) > 0
     inputs = np.empty_like(labels)
     inputs[1:] = labels[:-1]
-    inputs[np.cumsum(target_lengths) - target_lengths] = (
-        BOS  # stands where the <eos> of the row before came to be
-    )
+    inputs[np.cumsum(target_lengths) - target_lengths] = BOS  # replaces the <eos> of the previous row
     real = _real(target_lengths)
     return Batch(
         source=torch.from_numpy(_pad(xs, _real(source_lengths))),
@@ -62,13 +59,13 @@ def collate(source: Rows, target: Rows) -> Batch:
 
 
 def pad_source(source: Rows) -> tuple[Tensor, Tensor]:
-    """Source and source lengths of a batch, for a translation that has no target yet."""
+    """Padded sources and their lengths, for translation, where there is no target yet."""
     xs, lengths = _with_eos(source)
     return torch.from_numpy(_pad(xs, _real(lengths))), torch.from_numpy(lengths)
 
 
 def _with_eos(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All ids in one flat array, <eos> after each row, and the lengths of the rows."""
+    """All ids in one flat array with <eos> after each row, and the lengths of the rows."""
     ragged = rows if isinstance(rows, Ragged) else Ragged.from_rows(rows)
     lengths = ragged.lengths + 1
     ends = np.cumsum(lengths) - 1
@@ -81,7 +78,7 @@ def _with_eos(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _real(lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """(B, longest) where a row has a token."""
+    """(B, longest), True where a row has a token."""
     real: NDArray[np.bool_] = np.arange(lengths.max()) < lengths[:, None]
     return real
 

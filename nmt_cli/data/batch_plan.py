@@ -1,4 +1,4 @@
-"""Which pairs make a batch, and in which order the batches come: a pure function of (seed, epoch)."""
+"""Which pairs form a batch, and the order of the batches: a pure function of (seed, epoch)."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt_cli.config.train import TrainConfig
-from nmt_cli.data.ragged import narrowest, offsets_of
+from nmt_cli.vocabulary.token_ids import narrowest, offsets_of
 
-# Memory is bounded on both sides: a batch has up to this many times its target tokens on the source side.
+# The source side is bounded too: it may have this many times the target's token budget.
 SOURCE_FACTOR = 2
-# Padding of the target costs the decoder and its attention, padding of the source the encoder only.
+# Target padding costs time in the decoder and its attention, source padding in the encoder only.
 _TARGET_COST, _SOURCE_COST = 2, 1
-# Share of the token budget that is given out; the rest is for padding.
+# The share of the token budget to fill; the rest is for padding.
 _FILL = 0.97
 
 Rows = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Plan:
+class BatchPlan:
     """The batches of one epoch; batch i has the rows `rows[starts[i]:starts[i + 1]]`."""
 
     rows: Rows
@@ -44,37 +44,37 @@ def plan_epoch(
     config: TrainConfig,
     epoch: int,
     weights: Iterable[tuple[int, int, float]] = (),
-) -> Plan:
+) -> BatchPlan:
     """Group all pairs into batches of similar lengths, in random order. Lengths are without <eos>.
 
-    Pairs are shuffled into pools of `config.pool_batches` batches' worth. A pool is cut in two again and
-    again, by target or by source length, wherever that saves more padding, until a part is about one batch.
-    What does not fit the budget then waits for the next pool. The budget is
+    Pairs are shuffled into pools of `config.pool_batches` batches. A pool is cut in two repeatedly, by target or
+    by source length, whichever saves more padding, until each part is about one batch. Rows that exceed the budget
+    are moved to the next pool. The budget is
 
     * rows × longest target ≤ `batch_tokens` and rows × longest source ≤ 2 × `batch_tokens`, <eos> included; a
-      pair that is longer than that by itself is a batch of its own; or
-    * `batch_sentences` rows (at most that many in the last pool) if that is not 0.
+      longer pair is a batch of its own; or
+    * `batch_sentences` rows, if that is not 0 (the last pool may have smaller batches).
 
-    `weights` are (start, stop, weight): a pair of these rows occurs floor(weight) times, and once more
-    with the probability that is left.
+    `weights` are (start, stop, weight): each pair in these rows occurs floor(weight) times, and once more with the
+    remaining probability.
     """
-    # Only the raw numbers of a bit generator are the same in every version of numpy.
+    # Only the raw bits of a bit generator are the same in every version of NumPy.
     random = np.random.Philox(np.random.SeedSequence([config.seed, epoch]))
     rows = _repeat(len(target_lengths), weights, random)
     rows = rows[_shuffled(len(rows), random)]
     budget = config.batch_sentences or config.batch_tokens
     batches: list[Rows] = []
-    waiting = rows[:0]
+    carried = rows[:0]
     for pool in _pools(rows, target_lengths, config):
-        waiting = _pack(
-            np.concatenate([waiting, pool]), source_lengths, target_lengths, budget, config, batches
+        carried = _pack(
+            np.concatenate([carried, pool]), source_lengths, target_lengths, budget, config, batches
         )
-    while len(waiting):
-        waiting = _pack(waiting, source_lengths, target_lengths, budget, config, batches)
+    while len(carried):
+        carried = _pack(carried, source_lengths, target_lengths, budget, config, batches)
     if not batches:
-        return Plan(rows, offsets_of(rows))
+        return BatchPlan(rows, offsets_of(rows))
     order = [batches[i] for i in _shuffled(len(batches), random)]
-    return Plan(np.concatenate(order), offsets_of(np.fromiter(map(len, order), np.int64, len(order))))
+    return BatchPlan(np.concatenate(order), offsets_of(np.fromiter(map(len, order), np.int64, len(order))))
 
 
 def cut_in_order(load: NDArray[np.int64], budget: int) -> list[slice]:
@@ -89,12 +89,12 @@ def cut_in_order(load: NDArray[np.int64], budget: int) -> list[slice]:
 
 
 def load_of(source: NDArray[np.int64], target: NDArray[np.int64]) -> NDArray[np.int64]:
-    """What a pair of these lengths (with <eos>) takes of the token budget."""
+    """The share of the token budget, in tokens, of a pair with these lengths (<eos> included)."""
     return np.maximum(target, -(-source // SOURCE_FACTOR))
 
 
 def _repeat(rows: int, weights: Iterable[tuple[int, int, float]], random: np.random.Philox) -> Rows:
-    """Every row as often as it occurs in this epoch."""
+    """Each row, repeated as often as it occurs in this epoch."""
     all_rows = np.arange(rows, dtype=narrowest(rows))
     times = np.ones(rows, np.uint32)
     for start, stop, weight in weights:
@@ -114,7 +114,7 @@ def _pools(rows: Rows, target_lengths: NDArray[Any], config: TrainConfig) -> Seq
     step = config.batch_sentences or 1
     per_batch = config.batch_sentences or max(1.0, config.batch_tokens / (target_lengths[rows].mean() + 1))
     batches = len(rows) / per_batch
-    # Two pools at least, where there is enough for two: with one, all epochs would have the same batches.
+    # At least two pools if there are enough pairs: with one, all epochs would have the same batches.
     pools = max(1, round(batches / config.pool_batches), min(2, int(batches) // 4))
     size = -(-len(rows) // (pools * step)) * step
     return [rows[start : start + size] for start in range(0, len(rows), size)]
@@ -128,12 +128,12 @@ def _pack(
     config: TrainConfig,
     batches: list[Rows],
 ) -> Rows:
-    """Append the batches of a pool and give back the rows that did not fit."""
+    """Append the batches of a pool and return the rows that did not fit."""
     source = source_lengths[pool].astype(np.int64) + 1
     target = target_lengths[pool].astype(np.int64) + 1
     load = np.ones_like(target) if config.batch_sentences else load_of(source, target)
     fill = 1.0 if config.batch_sentences else _FILL
-    # A pair over the budget is one batch, not many.
+    # A pair over the budget counts as one batch, not several.
     parts = int(np.ceil(np.minimum(load, budget).sum() / (fill * budget)))
     left = []
     for members in _groups(source, target, load, parts):
@@ -145,7 +145,7 @@ def _pack(
 
 
 def _fitting(ascending: NDArray[np.int64], budget: int) -> int:
-    """How many of these loads fit one budget: rows × largest; one always does."""
+    """How many of these loads fit one budget (rows × largest), at least one."""
     return max(1, int(np.count_nonzero(ascending * np.arange(1, len(ascending) + 1) <= budget)))
 
 
@@ -154,7 +154,7 @@ def _groups(
 ) -> list[NDArray[np.int64]]:
     """Cut a pool into `parts` groups of equal load and little padding (a k-d tree over the two lengths)."""
     costs = (target * _TARGET_COST, source * _SOURCE_COST)
-    # Stable: pairs of equal lengths stay in their random order.
+    # Stable sort: pairs of equal lengths keep their random order.
     orders = (np.lexsort((source, target)), np.lexsort((target, source)))
     is_left = np.zeros(len(load), np.bool_)
     groups, nodes = [], [(orders, parts)]
@@ -181,7 +181,7 @@ def _best_cut(
     load: NDArray[np.int64],
     parts: int,
 ) -> tuple[int, int, int]:
-    """Cost, place and number of parts to the left of the cheapest cut of rows that are ordered by `along`."""
+    """Cost, position and number of parts to the left of the best cut of rows ordered by `along`."""
     rows = len(order)
     total = np.cumsum(load[order])
     at = np.searchsorted(total, np.arange(1, parts) * total[-1] // parts, side="right")

@@ -1,44 +1,49 @@
-"""Batches for training, in the order of a plan, and for evaluation, by length."""
+"""Batches for training, in the order of a plan and prefetched by a thread, and for evaluation, by length."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from queue import Empty, Queue
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmt_cli.config.train import TrainConfig
 from nmt_cli.data.batch import Batch, collate
-from nmt_cli.data.batch_plan import Plan, cut_in_order, load_of, plan_epoch
-from nmt_cli.data.ragged import Ragged
-from nmt_cli.errors import StoreError, UsageError
+from nmt_cli.data.batch_plan import BatchPlan, cut_in_order, load_of, plan_epoch
+from nmt_cli.errors import DirectoryError, UsageError
+from nmt_cli.vocabulary.token_ids import Ragged
 
-if TYPE_CHECKING:  # evaluation of plain text needs neither Arrow nor a data directory
+if TYPE_CHECKING:  # evaluating plain text needs neither Arrow nor a data directory
     from nmt_cli.data.directory import CorpusRows, Split
     from nmt_cli.vocabulary import Vocabularies
 
+Item = TypeVar("Item")
+
 
 @dataclass(frozen=True)
-class Portion:
-    """A rank's portion of one global batch, with the counts of the whole batch for averaging over ranks."""
+class RankBatch:
+    """A rank's slice of one global batch, with the counts of the whole batch for averaging over ranks."""
 
     epoch: int
     index: int  # of the batch in its epoch
-    batch: Batch | None  # None if the global batch has fewer rows than there are ranks before this one
+    batch: Batch | None  # None if the global batch has too few rows for this rank to get one
     pairs: int  # of the global batch
     tokens: int  # real target tokens of the global batch, <eos> included
 
 
 class TrainingBatches:
-    """Batches of a training split from any position on; their content depends on (seed, epoch, index) only.
+    """Batches of a training split, starting anywhere; their content depends only on (seed, epoch, index).
 
-    Rank r of w has rows r, r + w, r + 2w, … of every global batch: together the ranks see the same batch,
-    whatever their number. With `train.subword_sampling`, raw text is split anew each epoch. Its lengths
-    vary, so batches are planned by the lengths of the best split and go over the budget by what it adds.
+    Rank r of w has rows r, r + w, r + 2w, … of every global batch, so any number of ranks sees the same batches
+    together. With `train.subword_sampling`, raw text is segmented again in each epoch. Its lengths vary, so batches
+    are planned by the lengths of the best segmentation and may exceed the budget somewhat.
 
-    Nothing runs ahead by itself: `prefetch(batches.stream(epoch, index), depth)` does.
+    To prepare batches in the background: `prefetch(batches.stream(epoch, index), depth)`.
     """
 
     def __init__(
@@ -52,47 +57,47 @@ class TrainingBatches:
         world: int = 1,
         pin: bool = False,
     ) -> None:
-        """`corpora` give the weights of rows; `vocabularies` are needed for subword sampling only."""
+        """`corpora` have the weights of rows; `vocabularies` are needed only for subword sampling."""
         assert 0 <= rank < world
         if config.subword_sampling:
             assert vocabularies is not None
-            _check_splits(vocabularies)
+            _check_sampling(vocabularies)
         self._split = split
         self._config = config
         self._weights = [(corpus.start, corpus.stop, corpus.weight) for corpus in corpora]
         self._vocabularies = vocabularies
         self._rank, self._world, self._pin = rank, world, pin
-        self._planned: tuple[int, Plan] | None = None
+        self._planned: tuple[int, BatchPlan] | None = None
 
-    def plan(self, epoch: int) -> Plan:
-        """The global batches of an epoch, counted from 1; the last plan asked for is kept."""
+    def plan(self, epoch: int) -> BatchPlan:
+        """The global batches of an epoch, counted from 1; the last plan is cached."""
         planned = self._planned
         if planned is None or planned[0] != epoch:
             split = self._split
             plan = plan_epoch(split.source_lengths, split.target_lengths, self._config, epoch, self._weights)
             if not len(plan):
-                raise StoreError(
-                    "there are no training pairs", hint="check the filters and weights of the training data"
+                raise DirectoryError(
+                    "there are no training pairs", hint="check the weights of the training corpora"
                 )
             self._planned = planned = (epoch, plan)
         return planned[1]
 
-    def epoch(self, epoch: int, index: int = 0) -> Iterator[Portion]:
+    def epoch(self, epoch: int, index: int = 0) -> Iterator[RankBatch]:
         """The batches of one epoch from `index` on."""
         plan = self.plan(epoch)
         return (self._assemble(epoch, index, plan[index]) for index in range(index, len(plan)))
 
-    def stream(self, epoch: int = 1, index: int = 0) -> Iterator[Portion]:
-        """Batches without end, from batch `index` of `epoch` on."""
+    def stream(self, epoch: int = 1, index: int = 0) -> Iterator[RankBatch]:
+        """An endless stream of batches, from batch `index` of `epoch` on."""
         while True:
             yield from self.epoch(epoch, index)
             epoch, index = epoch + 1, 0
 
-    def _assemble(self, epoch: int, index: int, rows: NDArray[Any]) -> Portion:
+    def _assemble(self, epoch: int, index: int, rows: NDArray[Any]) -> RankBatch:
         own = slice(self._rank, None, self._world)
         split = self._split
         if self._config.subword_sampling:
-            # Every rank samples the whole batch: the draws must not depend on the number of ranks.
+            # Every rank samples the whole batch, so that the draws do not depend on the number of ranks.
             source, target = self._sample(epoch, index, rows)
             tokens = len(target.values) + len(rows)
             if self._world > 1:
@@ -104,7 +109,7 @@ class TrainingBatches:
         batch = collate(source, target) if len(source) else None
         if batch is not None and self._pin:
             batch = batch.pin()
-        return Portion(epoch, index, batch, len(rows), tokens)
+        return RankBatch(epoch, index, batch, len(rows), tokens)
 
     def _sample(self, epoch: int, index: int, rows: NDArray[Any]) -> tuple[Ragged, Ragged]:
         assert self._vocabularies is not None
@@ -116,12 +121,12 @@ class TrainingBatches:
         )
 
 
-def _check_splits(vocabularies: Vocabularies) -> None:
+def _check_sampling(vocabularies: Vocabularies) -> None:
     for vocabulary in (vocabularies.source, vocabularies.target):
-        if not vocabulary.has_many_splits:
+        if not vocabulary.has_many_segmentations:
             raise UsageError(
                 f"train.subword_sampling has no effect with vocabulary.kind = {vocabulary.kind}, "
-                "which splits a text in one way only",
+                "which has only one segmentation of a text",
                 hint="set train.subword_sampling=0, or preprocess with vocabulary.kind=bpe or unigram",
             )
 
@@ -129,12 +134,53 @@ def _check_splits(vocabularies: Vocabularies) -> None:
 def batches_by_length(
     source: Ragged, target: Ragged, batch_tokens: int
 ) -> Iterator[tuple[NDArray[np.int64], Batch]]:
-    """All pairs in batches of similar lengths, longest first, each with the numbers of its rows.
+    """All pairs in batches of similar lengths, each with its row numbers.
 
-    Longest first, so that what does not fit in memory fails at once.
+    Longest first, so that running out of memory happens at once.
     """
     source_lengths, target_lengths = source.lengths + 1, target.lengths + 1
     order = np.lexsort((source_lengths, target_lengths))[::-1]
     for run in cut_in_order(load_of(source_lengths, target_lengths)[order], batch_tokens):
         rows = order[run]
         yield rows, collate(source.take(rows), target.take(rows))
+
+
+@dataclass(frozen=True)
+class _End:
+    """The end of the stream, with the error that ended it, if any."""
+
+    error: BaseException | None
+
+
+def prefetch(items: Iterator[Item], depth: int) -> Iterator[Item]:
+    """The same items in the same order, up to `depth` of them produced in advance by a background thread.
+
+    An error in the thread is raised here, after the items before it. Closing the iterator stops the thread.
+    """
+    queue: Queue[Item | _End] = Queue(depth)
+    stop = threading.Event()
+
+    def produce() -> None:
+        error = None
+        try:
+            for item in items:
+                queue.put(item)
+                if stop.is_set():
+                    return
+        except BaseException as raised:  # passed on to the consumer
+            error = raised
+        queue.put(_End(error))
+
+    thread = threading.Thread(target=produce, name="prefetch", daemon=True)
+    thread.start()
+    try:
+        while not isinstance(item := queue.get(), _End):
+            yield item
+        if item.error is not None:
+            raise item.error
+    finally:
+        stop.set()
+        while thread.is_alive():
+            with suppress(Empty):  # make room for a thread that is blocked in put
+                queue.get_nowait()
+            thread.join(0.01)

@@ -1,13 +1,13 @@
-"""What a data directory holds.
+"""The data directory that `nmt preprocess` writes and `nmt train` reads.
 
     manifest.json                   format version, size and SHA-256 of every file below
-    config.json                     settings, resolved
-    corpora.json                    languages; which training rows came from which corpus, and its weight
+    config.json                     resolved settings
+    corpora.json                    languages; the training rows of each corpus, and its weight
     shared.model                    the vocabulary, or source.model and target.model
     train.arrow, valid.arrow, test.arrow      columns source, target (ids), source_text, target_text
 
-Text in one language has no source language, and the source of every row is empty.
-The splits are Arrow streams, so `datasets.Dataset.from_file` opens them too.
+Monolingual text has no source language, and the source of every row is empty.
+The splits are Arrow streams, which `datasets.Dataset.from_file` can open too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Self
 from nmt_cli.config import Config, Resolved, load_resolved
 from nmt_cli.config.presets import MONOLINGUAL_PRESET
 from nmt_cli.data.split import Side, Split, SplitWriter, writing
-from nmt_cli.errors import StoreError
+from nmt_cli.errors import DirectoryError
 from nmt_cli.files.manifest import check_manifest, write_manifest
 from nmt_cli.vocabulary import Vocabularies
 
@@ -29,12 +29,12 @@ __all__ = ["SPLITS", "CorpusRows", "DataDirectory", "Side", "Split", "SplitWrite
 
 SPLITS = ("train", "valid", "test")
 
-_AGAIN = "`nmt preprocess` writes a new data directory"
+_AGAIN = "`nmt preprocess` creates a new data directory"
 
 
 @dataclass(frozen=True)
 class CorpusRows:
-    """The training rows [start, stop) that came from one corpus; a pair is seen `weight` times an epoch."""
+    """The training rows [start, stop) of one corpus; an epoch contains each pair `weight` times."""
 
     name: str
     start: int
@@ -43,17 +43,17 @@ class CorpusRows:
 
 
 def preset_for(path: Path) -> tuple[str, str] | None:
-    """The preset to take for a data directory if none is named, and why; None: that of the schema."""
+    """The preset to use for a data directory if none is given, and why; None for the default preset."""
     try:
-        one_sided = not json.loads((path / "corpora.json").read_text("utf-8"))["source_lang"]
-    except (OSError, ValueError, KeyError, TypeError):  # `DataDirectory.open` says what is wrong
+        monolingual = not json.loads((path / "corpora.json").read_text("utf-8"))["source_lang"]
+    except (OSError, ValueError, KeyError, TypeError):  # `DataDirectory.open` reports the problem
         return None
-    return (MONOLINGUAL_PRESET, "one-sided text") if one_sided else None
+    return (MONOLINGUAL_PRESET, "monolingual text") if monolingual else None
 
 
 @dataclass(frozen=True)
 class DataDirectory:
-    """What `nmt preprocess` writes and `nmt train` reads."""
+    """An open data directory, its splits memory-mapped."""
 
     path: Path
     source_lang: str
@@ -66,13 +66,13 @@ class DataDirectory:
     test: Split | None
 
     @property
-    def is_one_sided(self) -> bool:
-        """Whether it is text of one language alone: the source of every pair is empty."""
+    def is_monolingual(self) -> bool:
+        """Whether the text is monolingual: the source of every pair is empty."""
         return not self.source_lang
 
     @property
     def config(self) -> Config:
-        """The settings it was made with."""
+        """The settings it was created with."""
         return self.resolved.config
 
     @classmethod
@@ -86,14 +86,14 @@ class DataDirectory:
         resolved: Resolved,
         corpora: Iterable[CorpusRows],
     ) -> None:
-        """Add everything but the splits to a directory, and the manifest of all that is there then."""
+        """Write everything but the splits, which exist already, and finally the manifest."""
         content = {
             "source_lang": source_lang,
             "target_lang": target_lang,
             "corpora": [asdict(corpus) for corpus in corpora],
         }
         with writing(path):
-            # The names of files may have bytes that are not UTF-8, which JSON can tell by an escape.
+            # File names may have bytes that are not UTF-8, which are written as escapes.
             (path / "corpora.json").write_text(
                 json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8", errors="backslashreplace"
             )
@@ -103,7 +103,7 @@ class DataDirectory:
 
     @classmethod
     def open(cls, path: Path, *, hashes: bool = False) -> Self:
-        """Check the manifest (with `hashes`, all content) and map the splits."""
+        """Check the manifest (with `hashes`, all contents) and map the splits."""
         check_manifest(path, "data", hashes=hashes)
         try:
             content = json.loads((path / "corpora.json").read_text("utf-8"))
@@ -111,11 +111,11 @@ class DataDirectory:
             languages = str(content["source_lang"]), str(content["target_lang"])
             resolved = load_resolved(path / "config.json")
         except (OSError, ValueError, KeyError, TypeError) as error:  # pydantic's errors are ValueErrors
-            raise StoreError(f"the settings in {path} cannot be read: {error}", hint=_AGAIN) from error
+            raise DirectoryError(f"the settings in {path} cannot be read: {error}", hint=_AGAIN) from error
         splits = {name: path / f"{name}.arrow" for name in SPLITS}
         found = {name: Split.open(file) if file.exists() else None for name, file in splits.items()}
         if found["train"] is None:
-            raise StoreError(f"{path} has no training data", hint=_AGAIN)
+            raise DirectoryError(f"{path} has no training data", hint=_AGAIN)
         return cls(
             path,
             *languages,

@@ -1,4 +1,4 @@
-"""The pairs of a split in one Arrow file: token ids and raw text, read without loading them."""
+"""The pairs of a split in one Arrow file: token ids and raw text, memory-mapped."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nmt_cli.data.ragged import Ragged, gather, narrowest, offsets_of
-from nmt_cli.errors import StoreError
+from nmt_cli.errors import DirectoryError
 from nmt_cli.files.atomic import cannot_write
+from nmt_cli.vocabulary.token_ids import Ragged, gather, narrowest, offsets_of
 
 Side = Literal["source", "target"]
 
-# Every record batch but the last has this many rows, however the rows arrived: same rows, same bytes.
+# All record batches but the last have this many rows, so the same rows give the same bytes.
 _GROUP = 16384
-_AGAIN = "`nmt preprocess` writes a new data directory"
+_AGAIN = "`nmt preprocess` creates a new data directory"
 
 
 class SplitWriter:
-    """Write the pairs of a split one block after the other; memory holds one group of rows."""
+    """Writes the pairs of a split block by block, with at most one group of rows in memory."""
 
     def __init__(self, path: Path, source_vocabulary_size: int, target_vocabulary_size: int) -> None:
-        """Ids are written in the narrowest type for the size of their vocabulary."""
+        """Ids are written in the narrowest type for their vocabulary."""
         self._path = path
         self._types = {
             "source": narrowest(source_vocabulary_size),
@@ -50,7 +50,7 @@ class SplitWriter:
     def write(
         self, source_texts: Sequence[str], target_texts: Sequence[str], source_ids: Ragged, target_ids: Ragged
     ) -> None:
-        """Append pairs: text as it is, and its ids without <eos>."""
+        """Append pairs: text, and its ids without <eos>."""
         rows = len(source_texts)
         assert rows == len(target_texts) == len(source_ids) == len(target_ids)
         self._pending.append((source_texts, target_texts, source_ids, target_ids))
@@ -60,7 +60,7 @@ class SplitWriter:
             self._flush(self._pending_rows - self._pending_rows % _GROUP)
 
     def close(self) -> None:
-        """Write what is left and make it durable."""
+        """Write the remaining rows and flush the file to disk."""
         try:
             if self._pending_rows:
                 self._flush(self._pending_rows)
@@ -83,11 +83,11 @@ class SplitWriter:
             self._abandon()
 
     def _abandon(self) -> None:
-        with suppress(OSError):  # closing writes what is buffered; a full disk was reported before
+        with suppress(OSError):  # closing writes the buffer; a full disk was reported before
             self._stream.close()
 
     def _flush(self, rows: int) -> None:
-        """Write the first `rows` pending rows in groups and keep the rest."""
+        """Write the first `rows` pending rows in groups; the rest stays pending."""
         texts = [
             [text for block in self._pending for text in block[0]],
             [text for block in self._pending for text in block[1]],
@@ -111,7 +111,7 @@ class SplitWriter:
 
 
 class Split:
-    """The pairs of a split, memory-mapped: only the pages that are looked at are read."""
+    """The pairs of a split, memory-mapped: only the pages that are accessed are read."""
 
     def __init__(self, columns: dict[str, _Column], rows: int) -> None:
         self._columns = columns
@@ -119,20 +119,20 @@ class Split:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Map a file that `SplitWriter` wrote."""
+        """Map a file written by `SplitWriter`."""
         try:
             buffer = pa.memory_map(os.fsencode(path)).read_buffer()
         except (OSError, pa.ArrowInvalid) as error:
-            raise StoreError(f"cannot read {path}: {error}", hint=_AGAIN) from error
+            raise DirectoryError(f"cannot read {path}: {error}", hint=_AGAIN) from error
         try:
             groups = list(pa.ipc.open_stream(buffer))
         except (OSError, pa.ArrowInvalid) as error:
-            raise StoreError(f"{path} is damaged or no Arrow stream: {error}", hint=_AGAIN) from error
+            raise DirectoryError(f"{path} is damaged or not an Arrow stream: {error}", hint=_AGAIN) from error
         wanted = ["source", "target", "source_text", "target_text"]
         if groups and (
             groups[0].schema.names != wanted or any(group.num_rows != _GROUP for group in groups[:-1])
         ):
-            raise StoreError(f"{path} was not written by nmt", hint=_AGAIN)
+            raise DirectoryError(f"{path} was not written by nmt", hint=_AGAIN)
         columns = {name: _Column(buffer, [group.column(name) for group in groups]) for name in wanted}
         return cls(columns, sum(group.num_rows for group in groups))
 
@@ -169,8 +169,8 @@ class Split:
 class _Column:
     """A column of lists or of text, as flat views of the whole file.
 
-    Arrow's offsets begin anew in each group. Buffers lie at multiples of 8 bytes, so the file as one array of
-    int64 contains all offsets, and as one array of the value type all values; a group adds where its begin.
+    Arrow's offsets start at 0 in each group. Buffers are aligned to 8 bytes, so the file viewed as int64 contains
+    all offsets, and viewed as the value type all values; each group has a base position in both.
     """
 
     def __init__(self, buffer: Any, groups: Sequence[Any]) -> None:
@@ -207,7 +207,7 @@ class _Column:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn what the disk refuses into an error for the user."""
+    """Turn an OSError into an OutputError."""
     try:
         yield
     except OSError as error:
@@ -231,7 +231,7 @@ def _view(buffer: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _place(part: Any, buffer: Any) -> int:
-    """Where a buffer of a group begins in the file; one without content may be nowhere."""
+    """Where a buffer of a group starts in the file; 0 for an empty one."""
     if part is None or part.size == 0:
         return 0
     place = int(part.address - buffer.address)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from nmt_cli.corpus.parallel import ordered_map
+from nmt_cli.corpus.workers import ordered_map
 from nmt_cli.errors import DataWarning, UsageError
 from nmt_cli.evaluation.breakdowns import TrainingText, WordRecall, is_unspaced, lengths_of, word_splitter
 from nmt_cli.evaluation.examples import Baseline

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nmt_cli.corpus.locate import COMPRESSIONS, check_readable
 from nmt_cli.errors import UsageError
 from nmt_cli.evaluation.result import Evaluation, RunDetails, SystemResult
 from nmt_cli.evaluation.texts import STANDARD_INPUT, Text, language_of
+from nmt_cli.files.byte_stream import check_readable, uncompressed_name
 from nmt_cli.files.progress import Progress
 
 if TYPE_CHECKING:  # these import torch, which takes seconds and which files do not need
@@ -175,8 +175,6 @@ def _stem(path: Path) -> str:
         return "standard input"
     if path.is_dir():
         return path.resolve().name
-    name = path.name
-    for suffix in COMPRESSIONS:
-        name = name.removesuffix(suffix)
+    name = uncompressed_name(path.name)
     language = language_of(Path(name))
     return name.removesuffix(f".{language}") if language else name

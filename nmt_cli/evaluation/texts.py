@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -14,11 +13,11 @@ from numpy.typing import NDArray
 
 from nmt_cli.corpus.checks.line_counts import unequal_error
 from nmt_cli.corpus.checks.tokenization import TokenizedCheck
-from nmt_cli.corpus.locate import COMPRESSIONS, check_readable, refuse_foreign_format
+from nmt_cli.corpus.locate import refuse_unsupported_format
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.evaluation.result import TextFacts
-from nmt_cli.files.compression import PIECE_BYTES, read_pieces
-from nmt_cli.files.lines import LineReader
+from nmt_cli.files.byte_stream import check_readable, read_chunks, standard_input, uncompressed_name
+from nmt_cli.files.line_reader import LineReader
 
 STANDARD_INPUT = Path("-")
 _BLOCK = 1 << 14  # lines
@@ -42,10 +41,10 @@ class Text:
     def open(cls, path: Path) -> Text:
         """A file, which may be compressed, or standard input for `-`."""
         if path == STANDARD_INPUT:
-            return cls("standard input", None, _standard_input())
+            return cls("standard input", None, standard_input("hypotheses", "cat hyp.de"))
         check_readable(path)
-        refuse_foreign_format(path)
-        return cls(str(path), path, read_pieces(path))
+        refuse_unsupported_format(path)
+        return cls(str(path), path, read_chunks(path))
 
     @classmethod
     def of_lines(cls, name: str, lines: Sequence[str]) -> Text:
@@ -182,9 +181,7 @@ def read_lines(path: Path) -> list[str]:
 
 def language_of(path: Path) -> str | None:
     """The language code at the end of a file name, such as `de` in ref.de.gz."""
-    name = path.name
-    for suffix in COMPRESSIONS:
-        name = name.removesuffix(suffix)
+    name = uncompressed_name(path.name)
     code = name.rpartition(".")[2] if "." in name else ""
     base = code.partition("-")[0].partition("_")[0]
     is_code = base.isalpha() and base.islower() and 2 <= len(base) <= 3 and base not in _NOT_LANGUAGES
@@ -226,16 +223,6 @@ def first_line_off(one: Sequence[str], other: Sequence[str]) -> int:
         [np.cumsum(shifted[::-1])[::-1], [0.0]]
     )
     return int(len(total) - 1 - np.argmax(total[::-1])) + 1  # the last maximum: they correspond up to there
-
-
-def _standard_input() -> Iterator[bytes]:
-    if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError(
-            "- reads from standard input, which is closed or a terminal",
-            hint="pipe text in: … | nmt evaluate - --reference FILE",
-        )
-    while piece := sys.stdin.buffer.read(PIECE_BYTES):
-        yield piece
 
 
 def _divergence(name: str, path: Path, reference_name: str, reference: Path) -> str:

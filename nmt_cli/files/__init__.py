@@ -1,1 +1,1 @@
-"""Files: atomic writes, manifests, compression, reading and writing lines."""
+"""Files: atomic writes, manifests, compressed input, the line reader and the line writer."""

@@ -1,4 +1,4 @@
-"""Whole lines to a file or to standard output: nobody ever reads half of one."""
+"""The one line writer: complete lines to a file or to standard output, never part of one."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Write = Callable[[Iterable[str]], None]
 def line_output(path: Path | None) -> Iterator[Write]:
     """A function that writes lines to `path`, or to standard output.
 
-    A file appears when the block ends without an error; if its name ends in .gz it is compressed. What goes to
-    standard output has left this process when the function returns.
+    A file appears when the block ends without an error, compressed if its name ends in .gz. Lines for standard
+    output have left this process when the function returns.
     """
     if path is None or str(path) == "-":
         yield _standard_output()
@@ -38,18 +38,17 @@ def _open(path: Path, *, compress: bool) -> Iterator[IO[bytes]]:
         if not compress:
             yield raw
             return
-        with gzip.GzipFile(
-            filename="", mode="wb", fileobj=raw, mtime=0
-        ) as packed:  # the same text, the same bytes
+        # Without name and time, so that the same text gives the same bytes.
+        with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
             yield cast(IO[bytes], packed)
 
 
 def _standard_output() -> Write:
-    if sys.stdout is None:  # so says Python of a closed one
+    if sys.stdout is None:  # closed before Python started
         raise OutputError("standard output is closed", hint="write to a file with --output FILE")
     try:
         descriptor = sys.stdout.fileno()
-    except OSError:  # a test's
+    except OSError:  # replaced in a test
         return lambda lines: _write_buffer(sys.stdout.buffer, lines)
     sys.stdout.flush()
     return lambda lines: _write_packets(descriptor, lines)
@@ -61,7 +60,7 @@ def _write_buffer(buffer: IO[bytes], lines: Iterable[str]) -> None:
 
 
 def _write_packets(descriptor: int, lines: Iterable[str]) -> None:
-    """A pipe takes up to PIPE_BUF bytes as a whole or not at all, so an interrupt falls between lines."""
+    """A pipe takes up to PIPE_BUF bytes atomically, so an interrupt falls between lines."""
     packet = b""
     for line in lines:
         data = f"{line}\n".encode()
@@ -78,7 +77,7 @@ def _write(descriptor: int, data: bytes) -> None:
         data = data[os.write(descriptor, data) :]
     if not data:
         return
-    # A long line leaves in several pieces: signals wait until it is whole.
+    # A long line takes several writes: signals wait until it is complete.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:
         while data:

@@ -1,4 +1,4 @@
-"""Whether the beginning of a file is UTF-8 text at all."""
+"""Whether the start of a file looks like UTF-8 text."""
 
 import codecs
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from nmt_cli.errors import CorpusError
 
 SAMPLE_BYTES = 1 << 16
-# A few strays happen in text; a file that is no text has many from the start.
+# Text may contain a few stray bytes; binary data has many from the start.
 _MIN_STRAYS = 8
 _NUL_SHARE = 0.01
 _CONTROL_SHARE = 0.05
@@ -21,25 +21,25 @@ _WIDE_MARKS = {
 }
 
 _MAGIC = {
-    b"\x1f\x8b": ("gzip data", "let its name end in .gz"),
-    b"\xfd7zXZ\0": ("xz data", "let its name end in .xz"),
-    b"BZh": ("bzip2 data", "let its name end in .bz2"),
-    b"\x28\xb5\x2f\xfd": ("zstd data", "let its name end in .zst"),
+    b"\x1f\x8b": ("gzip data", "rename it to end in .gz"),
+    b"\xfd7zXZ\0": ("xz data", "rename it to end in .xz"),
+    b"BZh": ("bzip2 data", "rename it to end in .bz2"),
+    b"\x28\xb5\x2f\xfd": ("zstd data", "rename it to end in .zst"),
     b"PK\x03\x04": ("a zip archive (or an office document)", "unpack it, or save it as plain text"),
     b"PAR1": ("a Parquet file", "read it with hf:parquet@data_files=PATH"),
     b"%PDF-": ("a PDF document", "extract its text first"),
-    b"\x89PNG": ("an image", "name a text file"),
-    b"\x7fELF": ("a program", "name a text file"),
+    b"\x89PNG": ("an image", "give a text file"),
+    b"\x7fELF": ("a program", "give a text file"),
 }
 
 
 def refuse_binary(data: bytes, name: str) -> None:
-    """Raise a CorpusError if the first bytes of a file cannot be those of a UTF-8 text."""
+    """Raise a CorpusError if a file that starts with these bytes cannot be UTF-8 text."""
     for mark, encoding in _WIDE_MARKS.items():
         if data.startswith(mark):
             raise CorpusError(f"{name} is {encoding}, not UTF-8", hint=_iconv(encoding, name))
     for magic, (what, remedy) in _MAGIC.items():
-        # "BZh" could begin a text; the digit and the block mark after it could not.
+        # Text could start with "BZh", but not with the digit and block header that follow it.
         if data.startswith(magic) and (magic != b"BZh" or data[4:7] == b"1AY"):
             raise CorpusError(f"{name} is {what}, not text", hint=remedy)
     sample = data[:SAMPLE_BYTES]
@@ -47,11 +47,11 @@ def refuse_binary(data: bytes, name: str) -> None:
     if nuls >= _MIN_STRAYS and nuls > _NUL_SHARE * len(sample):
         if guess := _wide_without_mark(sample):
             raise CorpusError(f"{name} looks like {guess}, not UTF-8", hint=_iconv(guess, name))
-        raise _no_text(name)
+        raise _binary(name)
     controls = len(sample) - len(sample.translate(None, _CONTROLS))
-    # Valid UTF-8 with many control characters may be an odd text; no other binary format is valid UTF-8.
+    # Valid UTF-8 with many control characters may be odd text; binary formats are hardly ever valid UTF-8.
     if controls >= _MIN_STRAYS and controls > _CONTROL_SHARE * len(sample) and not _decodable(sample):
-        raise _no_text(name)
+        raise _binary(name)
 
 
 def refuse_other_encoding(lines: Sequence[bytes], bad: int, name: str) -> None:
@@ -60,12 +60,12 @@ def refuse_other_encoding(lines: Sequence[bytes], bad: int, name: str) -> None:
     if bad >= _MIN_STRAYS and bad > 0.5 * filled:
         raise CorpusError(
             f"{name} is not UTF-8: {bad} of its first {filled} lines cannot be decoded",
-            hint=f"find out its encoding and convert it, such as: {_iconv('WINDOWS-1252', name)}",
+            hint=f"convert it from its encoding, for example: {_iconv('WINDOWS-1252', name)}",
         )
 
 
 def _decodable(sample: bytes) -> bool:
-    decoder = codecs.getincrementaldecoder("utf-8")()  # does not mind that the last character is cut
+    decoder = codecs.getincrementaldecoder("utf-8")()  # accepts a last character that is cut off
     try:
         decoder.decode(sample)
     except UnicodeDecodeError:
@@ -85,7 +85,7 @@ def _iconv(encoding: str, name: str) -> str:
     return f"iconv -f {encoding} -t UTF-8 {name} > NEW"
 
 
-def _no_text(name: str) -> CorpusError:
+def _binary(name: str) -> CorpusError:
     return CorpusError(
-        f"{name} is a binary file, not text", hint="name UTF-8 text files with one sentence on a line"
+        f"{name} is a binary file, not text", hint="give UTF-8 text with one sentence per line"
     )

@@ -8,7 +8,6 @@ character n-grams of chrF are counted faster (`character_ngrams`), with the same
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmt_cli.errors import UsageError
+from nmt_cli.errors import UsageError, did_you_mean
 from nmt_cli.metrics.character_ngrams import chrf_statistics
 
 METRICS = ("bleu", "chrf", "chrf++", "ter")
@@ -73,9 +72,9 @@ def check_metrics(names: Sequence[str]) -> None:
     """Reject an unknown metric."""
     for name in names:
         if name not in METRICS:
-            near = difflib.get_close_matches(name, METRICS, n=1, cutoff=0.0)[0]
             raise UsageError(
-                f"unknown metric {name!r} (did you mean {near}?)", hint=f"choose from {', '.join(METRICS)}"
+                f"unknown metric {name!r}{did_you_mean(name, METRICS)}",
+                hint=f"choose from {', '.join(METRICS)}",
             )
 
 

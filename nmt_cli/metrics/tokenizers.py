@@ -1,10 +1,9 @@
 """BLEU's tokenizers, chosen by language."""
 
-import difflib
 from importlib.util import find_spec
 from pathlib import Path
 
-from nmt_cli.errors import UsageError
+from nmt_cli.errors import UsageError, did_you_mean
 
 DEFAULT = "13a"
 
@@ -47,9 +46,9 @@ def best_tokenizer_for(language: str) -> str:
 def check_tokenizer(name: str) -> None:
     """Reject a tokenizer that is unknown, not installed, or would be downloaded."""
     if name not in TOKENIZERS:
-        near = difflib.get_close_matches(name, TOKENIZERS, n=1, cutoff=0.0)[0]
         raise UsageError(
-            f"unknown tokenizer {name!r} (did you mean {near}?)", hint=f"choose from {', '.join(TOKENIZERS)}"
+            f"unknown tokenizer {name!r}{did_you_mean(name, TOKENIZERS)}",
+            hint=f"choose from {', '.join(TOKENIZERS)}",
         )
     if not _installed(name):
         modules, extra = _NEEDS[name]

@@ -1,4 +1,4 @@
-"""From parallel text to a data directory."""
+"""`nmt preprocess`: from parallel or monolingual text to a data directory."""
 
 from nmt_cli.preprocess.card import DataCard
 from nmt_cli.preprocess.pipeline import preprocess

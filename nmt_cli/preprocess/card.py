@@ -1,4 +1,4 @@
-"""The data card: what is in a data directory and what was left out, for people and for machines."""
+"""The data card: what a data directory contains and what was dropped, as Markdown and as JSON."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -11,9 +11,8 @@ from nmt_cli.data.directory import CorpusRows
 from nmt_cli.errors import DataWarning
 from nmt_cli.files.markdown import cell
 from nmt_cli.files.markdown import table as markdown_table
-from nmt_cli.preprocess.drop_log import Tally
+from nmt_cli.preprocess.drop_log import DropLog
 from nmt_cli.preprocess.encoding import SideStatistics, SplitStatistics, histogram_labels
-from nmt_cli.preprocess.memory import estimate_training_memory
 from nmt_cli.preprocess.request import Request
 from nmt_cli.vocabulary import Vocabularies
 
@@ -30,19 +29,19 @@ class CardTable(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class DataCard:
-    """Everything the card tells, before it is put into words."""
+    """The content of the card, before it is formatted."""
 
     request: Request
     pairs_read: Sequence[int]  # of each --train corpus
     corpora: Sequence[CorpusRows]
     origins: dict[str, str]  # valid, test → where they came from
     splits: dict[str, SplitStatistics]
-    tally: Tally
+    drop_log: DropLog
     warnings: Sequence[DataWarning]
     vocabularies: Vocabularies
 
     def tables(self) -> Iterator[CardTable]:
-        """The figures as tables of text."""
+        """The figures as tables, formatted."""
         source, target = self.request.source_lang, self.request.target_lang
         yield CardTable(
             "Training corpora",
@@ -52,7 +51,10 @@ class DataCard:
                 for corpus, read in zip(self.corpora, self.pairs_read, strict=True)
             ],
         )
-        counts = [*sorted(self.tally.counts.items(), key=lambda item: -item[1]), ("in all", self.tally.total)]
+        counts = [
+            *sorted(self.drop_log.counts.items(), key=lambda item: -item[1]),
+            ("total", self.drop_log.total),
+        ]
         shares = [(reason, f"{count:,}", _percent(count, sum(self.pairs_read))) for reason, count in counts]
         yield CardTable("Dropped from train", ("reason", "pairs", "share"), shares)
         headings = ("split", "language", "pairs", "tokens", "tokens/word", "longest", "bytes", "unknown")
@@ -63,30 +65,18 @@ class DataCard:
             if language
         ]
         yield CardTable("Tokens", headings, rows)
-        yield CardTable("Vocabulary and memory", ("what", "value"), list(self._facts()))
+        yield CardTable("Vocabulary and memory", ("what", "value"), list(self._vocabulary_and_memory()))
 
-    def _facts(self) -> Iterator[tuple[str, str]]:
+    def _vocabulary_and_memory(self) -> Iterator[tuple[str, str]]:
         vocabularies = self.vocabularies
         kind, source, target = vocabularies.source.kind, len(vocabularies.source), len(vocabularies.target)
         sizes = f"joint, {source:,} pieces" if vocabularies.joint else f"{source:,} + {target:,} pieces"
         given = f", from {self.request.vocabulary}" if self.request.vocabulary else ""
         yield "vocabulary", f"{kind}, {sizes}{given}"
-        yield "training memory (estimate)", f"{self.training_memory() / 1e9:.1f} GB"
-
-    def training_memory(self) -> int:
-        """Bytes that training with these settings takes, roughly."""
-        train = self.splits["train"]
-        return estimate_training_memory(
-            self.request.settings.config,
-            len(self.vocabularies.source),
-            len(self.vocabularies.target),
-            joint=self.vocabularies.joint,
-            mean_length=train.target.tokens / max(1, train.pairs),
-            longest=train.source.longest,
-        )
+        yield "training memory", "measure it: nmt train DATA --dry-run"
 
     def to_json(self) -> dict[str, object]:
-        """The card for machines."""
+        """The content of data-card.json."""
         vocabularies = self.vocabularies
         return {
             "nmt_version": __version__,
@@ -106,15 +96,15 @@ class DataCard:
                     "count": count,
                     "examples": [
                         {
-                            "corpus": self.tally.names[each.corpus],
+                            "corpus": self.drop_log.names[each.corpus],
                             "line": each.line,
                             "source": each.source,
                             "target": each.target,
                         }
-                        for each in self.tally.examples[reason]
+                        for each in self.drop_log.examples[reason]
                     ],
                 }
-                for reason, count in sorted(self.tally.counts.items())
+                for reason, count in sorted(self.drop_log.counts.items())
             },
             "splits": {
                 name: {"origin": self.origins.get(name, "the training corpora"), **split.to_json()}
@@ -126,14 +116,13 @@ class DataCard:
                 "source_size": len(vocabularies.source),
                 "target_size": len(vocabularies.target),
             },
-            "training_memory_bytes": self.training_memory(),
             "warnings": [
                 {"name": each.name, "message": each.message, "hint": each.hint} for each in self.warnings
             ],
         }
 
     def to_markdown(self) -> str:
-        """The card for people."""
+        """The content of data-card.md."""
         languages = [self.request.source_lang, self.request.target_lang]
         parts = [f"# Data card: {' → '.join(filter(None, languages))}", ""]
         for name, origin in self.origins.items():
@@ -143,7 +132,7 @@ class DataCard:
         for table in self.tables():
             parts += ["", f"## {table.title}", "", *_markdown(table)]
         parts += ["", "## Sentence lengths in train (tokens)", "", *_markdown(self._histogram())]
-        if self.tally.examples:
+        if self.drop_log.examples:
             parts += ["", "## Examples of dropped pairs"]
         shown = ""
         for reason, corpus, line, text in self.examples():
@@ -153,19 +142,19 @@ class DataCard:
         return "\n".join(parts) + "\n"
 
     def examples(self) -> Iterator[tuple[str, str, int, str]]:
-        """Reason, corpus, line and shortened text of a few dropped pairs."""
-        for reason, examples in sorted(self.tally.examples.items()):
+        """Reason, corpus, line and abbreviated text of a few dropped pairs."""
+        for reason, examples in sorted(self.drop_log.examples.items()):
             for each in examples:
-                sides = (each.source, each.target)[self.request.is_one_sided and not each.source :]
+                sides = (each.source, each.target)[self.request.is_monolingual and not each.source :]
                 text = " ⇥ ".join(map(_shorten, sides))
-                yield reason, self.tally.names[each.corpus], each.line, text
+                yield reason, self.drop_log.names[each.corpus], each.line, text
 
     def _histogram(self) -> CardTable:
         train = self.splits["train"]
         columns = zip(histogram_labels(), train.source.histogram, train.target.histogram, strict=True)
         rows = [(label, f"{source:,}", f"{target:,}") for label, source, target in columns]
         table = CardTable("", ("tokens", self.request.source_lang, self.request.target_lang), rows)
-        if not self.request.is_one_sided:
+        if not self.request.is_monolingual:
             return table
         return CardTable("", ("tokens", self.request.target_lang), [(row[0], row[2]) for row in rows])
 
@@ -192,7 +181,7 @@ def _markdown(table: CardTable) -> list[str]:
 
 
 def _shorten(text: str) -> str:
-    """An example on one line: no control characters, no backquotes, not too long."""
+    """An example on one line: no control characters, no backticks, not too long."""
     shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[: _SHOWN + 1])
     shown = shown.replace("`", "ˋ")
     return f"{shown[:_SHOWN]}…" if len(shown) > _SHOWN else shown

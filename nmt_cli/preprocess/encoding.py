@@ -1,4 +1,7 @@
-"""Figures about tokenized text that add up over blocks and workers."""
+"""Encoding a page of cleaned text: token ids, the filters that need them, and statistics.
+
+Statistics are sums, so those of pages from several workers can be added.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt_cli.config import DataConfig
-from nmt_cli.data.ragged import Ragged
 from nmt_cli.preprocess.spool import Page
 from nmt_cli.vocabulary import UNK, Vocabularies, Vocabulary
+from nmt_cli.vocabulary.token_ids import Ragged
 
 LENGTH_EDGES = (5, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200)
-"""Upper ends of the histogram's bins; the last bin is open."""
+"""Upper edges of the histogram's bins; the last bin is open."""
 
 
 @dataclass
 class SideStatistics:
-    """Figures of one language of one split."""
+    """Statistics of one side of a split."""
 
     words: int = 0
     tokens: int = 0
@@ -31,7 +34,7 @@ class SideStatistics:
 
     @classmethod
     def of(cls, texts: Sequence[str], ids: Ragged, vocabulary: Vocabulary) -> "SideStatistics":
-        """The figures of these texts and their token ids."""
+        """The statistics of these texts and their token ids."""
         lengths = np.diff(ids.offsets)
         return cls(
             words=sum(text.count(" ") + 1 for text in texts if text),
@@ -43,7 +46,7 @@ class SideStatistics:
         )
 
     def add(self, other: "SideStatistics") -> None:
-        """Take in the figures of more text."""
+        """Add the statistics of more text."""
         self.words += other.words
         self.tokens += other.tokens
         self.byte_tokens += other.byte_tokens
@@ -52,7 +55,7 @@ class SideStatistics:
         self.histogram = self.histogram + other.histogram
 
     def to_json(self) -> dict[str, object]:
-        """As the data card keeps them."""
+        """The statistics as they appear in data-card.json."""
         return {
             "words": self.words,
             "tokens": self.tokens,
@@ -68,34 +71,31 @@ class SideStatistics:
 
 @dataclass
 class SplitStatistics:
-    """Figures of one split."""
+    """Statistics of one split."""
 
     pairs: int = 0
     source: SideStatistics = field(default_factory=SideStatistics)
     target: SideStatistics = field(default_factory=SideStatistics)
 
     def add(self, other: "SplitStatistics") -> None:
-        """Take in the figures of more pairs."""
+        """Add the statistics of more pairs."""
         self.pairs += other.pairs
         self.source.add(other.source)
         self.target.add(other.target)
 
     def to_json(self) -> dict[str, object]:
-        """As the data card keeps them."""
+        """The statistics as they appear in data-card.json."""
         return {"pairs": self.pairs, "source": self.source.to_json(), "target": self.target.to_json()}
 
 
 def histogram_labels() -> list[str]:
-    """Names of the bins, such as `6–10` tokens."""
+    """Labels of the bins, such as `6–10`."""
     starts = [0, *(edge + 1 for edge in LENGTH_EDGES)]
     return [f"{start}–{end}" for start, end in zip(starts, LENGTH_EDGES, strict=False)] + [f"{starts[-1]}+"]
 
 
-# Token ids for a page of cleaned text, and the filters that need them.
-
-
 class Encoded(NamedTuple):
-    """The pairs of a page that stay, with their token ids, and why the others do not."""
+    """The pairs of a page that are kept, with their token ids, and why the others were dropped."""
 
     rows: NDArray[np.int64]  # of the page
     source_ids: Ragged
@@ -106,13 +106,13 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True)
 class Encoder:
-    """Encodes pages; without a DataConfig it keeps every pair, as validation and test need."""
+    """Encodes pages; without a DataConfig it keeps every pair, as validation and test sets require."""
 
     vocabularies: Vocabularies
     config: DataConfig | None = None
 
     def __call__(self, page: Page) -> Encoded:
-        """Encode one page and drop what is too long or too unequal."""
+        """Encode one page and drop pairs that are too long or too different in length."""
         source_ids = self.vocabularies.source.encode(page.source)
         target_ids = self.vocabularies.target.encode(page.target)
         rows = np.arange(len(page.source))
@@ -135,7 +135,7 @@ class Encoder:
 def _too_long_or_unequal(
     source: NDArray[np.int64], target: NDArray[np.int64], config: DataConfig
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """The rows that each of the two filters drops, if it is switched on; no row is in both."""
+    """The rows that each of the two filters drops, if it is enabled; no row is in both."""
     longer, shorter = np.maximum(source, target), np.minimum(source, target)
     too_long = (longer > config.max_tokens) & config.too_long
     slack = config.ratio_slack

@@ -1,4 +1,4 @@
-"""Validation and test sets: every line is kept as it was given."""
+"""Validation and test sets: every line is kept unchanged."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class HeldOutSet:
     target: list[str] = field(default_factory=list)
 
     def fingerprints(self, normalization: Normalization) -> Fingerprints:
-        """Of its pairs, as training text would be normalized."""
+        """Fingerprints of its pairs, normalized like training text."""
         source, target = ([normalization(text) for text in side] for side in (self.source, self.target))
         return pair_fingerprints(fingerprints(source), fingerprints(target))
 
@@ -40,7 +40,7 @@ class HeldOutSet:
         normalization: Normalization,
         languages: tuple[str, str],
     ) -> SplitStatistics:
-        """Write the token ids, and the raw text of both sides for references."""
+        """Write the token ids, and the raw text of both sides for scoring."""
         encoder = Encoder(vocabularies)
         statistics = SplitStatistics()
         sizes = len(vocabularies.source), len(vocabularies.target)
@@ -61,7 +61,7 @@ class HeldOutSet:
 
 
 def read_heldout(name: str, specs: Sequence[Spec], inspector: Callable[[Spec], Inspector]) -> HeldOutSet:
-    """Read all corpora of a validation or test set; a line that is no pair is an error, not a loss."""
+    """Read all corpora of a validation or test set; a line that is not a pair is an error, never dropped."""
     whole = HeldOutSet(name, " + ".join(spec.text for spec in specs))
     for spec in specs:
         inspect = inspector(spec)
@@ -71,7 +71,7 @@ def read_heldout(name: str, specs: Sequence[Spec], inspector: Callable[[Spec], I
             if malformed is not None:
                 raise CorpusError(
                     f"{spec.text}: line {block.first + malformed} is not a pair: {block.source[malformed][:60]!r}",
-                    hint=f"the {name} set keeps every line, so each must be a pair; mend or remove that line",
+                    hint=f"every line of the {name} set must be a pair; fix or remove that line",
                 )
             whole.source += block.source
             whole.target += block.target

@@ -1,8 +1,8 @@
 """From parallel text to a data directory: read, clean, compare, build the vocabulary, encode, describe.
 
-Training text passes through this process block by block and lies on disk in between, so memory does not grow
-with the corpus. Whatever depends on chance depends on `data.seed` only, and results come back in order, so the
-same input gives the same bytes whatever the number of workers.
+Training text is processed block by block and spooled to disk in between, so memory does not grow with the corpus.
+Randomness depends on `data.seed` only, and workers return results in order, so the same input gives the same bytes
+with any number of workers.
 """
 
 import shutil
@@ -18,41 +18,41 @@ from nmt_cli.config.vocabulary import DEFAULT_SIZE
 from nmt_cli.corpus import Inspector, Spec, compare_sets, parse_spec
 from nmt_cli.corpus.cleaning import Cleaner, Normalization, read_replacements, write_replacements
 from nmt_cli.corpus.duplicates import Fingerprints
-from nmt_cli.corpus.parallel import ordered_map
+from nmt_cli.corpus.workers import ordered_map
 from nmt_cli.data.directory import CorpusRows, DataDirectory, SplitWriter
 from nmt_cli.data.text_files import check_language
 from nmt_cli.errors import CorpusError, DataWarning, UsageError
 from nmt_cli.files.atomic import new_directory, new_file
 from nmt_cli.files.progress import Progress
 from nmt_cli.preprocess.card import DataCard, write_card
-from nmt_cli.preprocess.drop_log import Tally
+from nmt_cli.preprocess.drop_log import DropLog
 from nmt_cli.preprocess.encoding import Encoder, SplitStatistics
 from nmt_cli.preprocess.heldout import HeldOutSet, read_heldout
-from nmt_cli.preprocess.request import Reporter, Request, for_one_side, with_vocabulary
+from nmt_cli.preprocess.request import Reporter, Request, for_monolingual_text, with_vocabulary
 from nmt_cli.preprocess.training_text import TrainingText
 from nmt_cli.vocabulary import Vocabularies
 
 HELD_OUT = ("valid", "test")
-# Text that a piece of the vocabulary should have; Multi30k has 400 characters for each of its 8000.
+# Text needed per piece of the vocabulary; Multi30k has 400 characters for each of its 8000 pieces.
 _CHARACTERS_PER_PIECE = 100
 
 
 def preprocess(request: Request, report: Reporter) -> DataCard:
     """Write the data directory `request.out` and return its data card."""
-    for language in (request.source_lang, request.target_lang)[request.is_one_sided :]:
+    for language in (request.source_lang, request.target_lang)[request.is_monolingual :]:
         check_language(language)
     if not request.train:
-        raise UsageError("there is no training corpus", hint="name at least one with --train SPEC")
-    if request.is_one_sided:
-        request = replace(request, settings=for_one_side(request.settings))
+        raise UsageError("there is no training corpus", hint="give at least one with --train SPEC")
+    if request.is_monolingual:
+        request = replace(request, settings=for_monolingual_text(request.settings))
     specs = {name: _parse(request, getattr(request, name)) for name in ("train", *HELD_OUT)}
     _check_dropped(request, specs)
     vocabularies = None
     if request.vocabulary is not None:
         vocabularies = Vocabularies.load(request.vocabulary)
         request = replace(request, settings=with_vocabulary(request.settings, vocabularies))
-    with new_directory(request.out, overwrite=request.overwrite) as directory, _tally(request) as tally:
-        return _Run(request, report, directory, tally).execute(specs, vocabularies)
+    with new_directory(request.out, overwrite=request.overwrite) as directory, _drop_log(request) as drop_log:
+        return _Run(request, report, directory, drop_log).execute(specs, vocabularies)
 
 
 def _parse(request: Request, texts: Sequence[str]) -> list[Spec]:
@@ -62,30 +62,30 @@ def _parse(request: Request, texts: Sequence[str]) -> list[Spec]:
 
 
 def _check_dropped(request: Request, specs: Mapping[str, Sequence[Spec]]) -> None:
-    """The list of dropped pairs must neither replace a corpus nor stand where the output will be."""
+    """The list of dropped pairs must neither replace a corpus nor be inside the output directory."""
     if request.dropped is None:
         return
     path, out = request.dropped.resolve(), request.out.resolve()
     inputs = {file.resolve() for group in specs.values() for spec in group for file in spec.paths}
     if path in inputs:
         raise UsageError(
-            f"--dropped {request.dropped} is one of the corpora", hint="give it a name of its own"
+            f"--dropped {request.dropped} is one of the corpora", hint="choose another file name"
         )
     if path == out or out in path.parents:
         raise UsageError(
-            f"--dropped {request.dropped} is inside of --out {request.out}",
-            hint="put the list beside the directory",
+            f"--dropped {request.dropped} is inside --out {request.out}",
+            hint="put the list outside that directory",
         )
 
 
 @contextmanager
-def _tally(request: Request) -> Iterator[Tally]:
+def _drop_log(request: Request) -> Iterator[DropLog]:
     names = list(request.train)
     if request.dropped is None:
-        yield Tally(names)
+        yield DropLog(names)
         return
-    with new_file(request.dropped) as path, path.open("w", encoding="utf-8", newline="\n") as log:
-        yield Tally(names, log)
+    with new_file(request.dropped) as path, path.open("w", encoding="utf-8", newline="\n") as file:
+        yield DropLog(names, file)
 
 
 def _too_few(name: str) -> DataWarning:
@@ -97,13 +97,13 @@ def _too_few(name: str) -> DataWarning:
 
 
 class _Run:
-    """One execution: what all stages share."""
+    """One run of the pipeline, with the state that its stages share."""
 
-    def __init__(self, request: Request, report: Reporter, directory: Path, tally: Tally) -> None:
+    def __init__(self, request: Request, report: Reporter, directory: Path, drop_log: DropLog) -> None:
         self.request = request
         self.report = report
         self.directory = directory
-        self.tally = tally
+        self.drop_log = drop_log
         self.config = request.settings.config
         table = self.config.data.normalization
         self.normalization = Normalization(
@@ -124,7 +124,7 @@ class _Run:
             vocabularies = self._train_vocabularies(text)
         corpora, statistics = self._write_train(specs["train"], text, vocabularies)
         pairs_read = text.pairs_read
-        del text  # closes the mapped file
+        del text  # closes the memory-mapped file
         shutil.rmtree(scratch)
 
         splits = {"train": statistics}
@@ -137,7 +137,7 @@ class _Run:
             corpora=corpora,
             origins={split.name: split.origin for split in heldout},
             splits=splits,
-            tally=self.tally,
+            drop_log=self.drop_log,
             warnings=warnings,
             vocabularies=vocabularies,
         )
@@ -155,9 +155,9 @@ class _Run:
         text = TrainingText(scratch, len(specs))
         text.fill(
             specs,
-            Cleaner(self.config.data, self.normalization, one_sided=self.request.is_one_sided),
+            Cleaner(self.config.data, self.normalization, monolingual=self.request.is_monolingual),
             partial(self._inspector, "train"),
-            self.tally,
+            self.drop_log,
             lambda done: self.report(Progress("reading and cleaning", done)),
         )
         return text
@@ -172,7 +172,7 @@ class _Run:
         return warnings
 
     def _separate(self, text: TrainingText, heldout: list[HeldOutSet]) -> list[HeldOutSet]:
-        """Take duplicates and held-out pairs out of train; hold out the sets that were not given."""
+        """Remove duplicates and held-out pairs from train; hold out the sets that were not given."""
         data = self.config.data
         known: list[Fingerprints] = [split.fingerprints(self.normalization) for split in heldout]
         text.mark_known(data, np.concatenate(known) if known else np.empty(0, dtype=np.uint64))
@@ -181,30 +181,30 @@ class _Run:
         for name in missing:
             if getattr(data, f"{name}_size") and name not in {split.name for split in heldout}:
                 self.report(_too_few(name))
-        self.tally.add(text.dropped())
-        if not text.count_living():
+        self.drop_log.add(text.dropped())
+        if not text.count_kept():
             raise self._nothing_left(text)
         return sorted(heldout, key=lambda split: HELD_OUT.index(split.name))
 
     def _train_vocabularies(self, text: TrainingText) -> Vocabularies:
         settings = self.config.vocabulary
-        share = settings.sample / text.count_living()
+        share = settings.sample / text.count_kept()
         self.report(Progress("building the vocabulary", 0))
 
         def lines(sides: tuple[str, ...]) -> Iterator[str]:
-            chance = np.random.default_rng(self.config.data.seed)
-            for page in text.living():
-                drawn = page.take(np.flatnonzero(chance.random(len(page.source)) < share))
+            random = np.random.default_rng(self.config.data.seed)
+            for page in text.kept():
+                drawn = page.take(np.flatnonzero(random.random(len(page.source)) < share))
                 for side in sides:
                     yield from getattr(drawn.normalized(self.normalization), side)
 
         return Vocabularies.train(lines, settings, most=self._sensible_size(text))
 
     def _sensible_size(self, text: TrainingText) -> int:
-        """The default size, or fewer pieces for a small corpus: rare ones would learn nothing."""
+        """The default size, or fewer pieces for a small corpus, where rare pieces would not be learned."""
         characters: set[str] = set()
         length = 0
-        for page in text.living():
+        for page in text.kept():
             joined = "".join(page.source) + "".join(page.target)
             characters.update(joined)
             length += len(joined)
@@ -216,15 +216,15 @@ class _Run:
         self, specs: list[Spec], text: TrainingText, vocabularies: Vocabularies
     ) -> tuple[list[CorpusRows], SplitStatistics]:
         encoder = Encoder(vocabularies, self.config.data)
-        pages = (page.normalized(self.normalization) for page in text.living())
+        pages = (page.normalized(self.normalization) for page in text.kept())
         statistics = SplitStatistics()
         kept = np.zeros(len(specs), dtype=np.int64)
-        done, total = 0, text.count_living()
+        done, total = 0, text.count_kept()
         with SplitWriter(
             self.directory / "train.arrow", len(vocabularies.source), len(vocabularies.target)
         ) as writer:
             for page, encoded in ordered_map(encoder, pages, workers=self.request.workers):
-                self.tally.add(page.dropped(row, reason) for row, reason in encoded.dropped)
+                self.drop_log.add(page.dropped(row, reason) for row, reason in encoded.dropped)
                 page = page.take(encoded.rows)
                 writer.write(page.source, page.target, encoded.source_ids, encoded.target_ids)
                 statistics.add(encoded.statistics)
@@ -238,12 +238,12 @@ class _Run:
         return [CorpusRows(spec.text, int(a), int(b), spec.weight) for spec, a, b in ranges], statistics
 
     def _nothing_left(self, text: TrainingText) -> CorpusError:
-        known = self.tally.counts.get("in_heldout", 0)
-        hint = "see every dropped pair with --dropped FILE; --keep-all switches the filters off"
-        if 2 * known > self.tally.total:
-            hint = "the training corpus is the validation or test set: train on other pairs, or leave that set out"
+        known = self.drop_log.counts.get("in_heldout", 0)
+        hint = "list every dropped pair with --dropped FILE; --keep-all disables the filters"
+        if 2 * known > self.drop_log.total:
+            hint = "the training corpus is the validation or test set: use other training pairs, or leave that set out"
         return CorpusError(
-            f"no training pair is left of {sum(text.pairs_read)}: {self.tally.summary()}", hint=hint
+            f"all {sum(text.pairs_read)} training pairs were dropped: {self.drop_log.summary()}", hint=hint
         )
 
     def _finish(self, card: DataCard) -> None:

@@ -1,4 +1,4 @@
-"""What `preprocess` is asked to do, and what it says while it does it."""
+"""The input of `preprocess`, what it reports while it runs, and the settings that follow from the input."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from nmt_cli.vocabulary import Vocabularies
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """From which text to which directory."""
+    """What to read, where to write, and with which settings."""
 
-    source_lang: str  # "": the text has one side
+    source_lang: str  # "": monolingual text
     target_lang: str
     train: Sequence[str]  # SPECs
     valid: Sequence[str] = ()
@@ -22,13 +22,13 @@ class Request:
     out: Path
     settings: Resolved
     vocabulary: Path | None = None  # a directory with sentencepiece models to use instead of training one
-    dropped: Path | None = None  # where to list every dropped pair
+    dropped: Path | None = None  # a file to list every dropped pair in
     workers: int = 1
     overwrite: bool = False
 
     @property
-    def is_one_sided(self) -> bool:
-        """Whether the text is for a language model: the source of every pair is empty."""
+    def is_monolingual(self) -> bool:
+        """Whether the text is monolingual, for a language model: the source of every pair is empty."""
         return not self.source_lang
 
 
@@ -36,11 +36,8 @@ Report = Progress | DataWarning
 Reporter = Callable[[Report], None]
 
 
-# Which settings the request itself decides: those of a given vocabulary, those of one-sided text.
-
-
 def with_vocabulary(settings: Resolved, vocabularies: Vocabularies) -> Resolved:
-    """The settings with the facts of a vocabulary that was given; asking for another one as well is an error."""
+    """The settings with those of a given vocabulary; setting any of them as well is an error."""
     asked = [
         key
         for key, layer in settings.provenance.items()
@@ -48,8 +45,8 @@ def with_vocabulary(settings: Resolved, vocabularies: Vocabularies) -> Resolved:
     ]
     if asked:
         raise UsageError(
-            f"{', '.join(asked)} cannot be set together with --vocabulary, which brings its own",
-            hint="leave out one of them",
+            f"{', '.join(asked)} cannot be set together with --vocabulary, which determines them",
+            hint="leave out one or the other",
         )
     source, target = vocabularies.source, vocabularies.target
     section = VocabularyConfig(
@@ -63,8 +60,8 @@ def with_vocabulary(settings: Resolved, vocabularies: Vocabularies) -> Resolved:
     return Resolved(config, {**settings.provenance, **layers})
 
 
-def for_one_side(settings: Resolved) -> Resolved:
-    """The settings without the filters that compare two sides; asking for what needs two is an error."""
+def for_monolingual_text(settings: Resolved) -> Resolved:
+    """The settings without filters that compare source and target; enabling one explicitly is an error."""
     config = settings.config
     asked = [
         name
@@ -77,10 +74,10 @@ def for_one_side(settings: Resolved) -> Resolved:
     ]
     if asked:
         raise UsageError(
-            f"{' and '.join(asked)} cannot be set: that is for two sides, and the text has one",
-            hint="leave that out, or name the other language with --source-lang",
+            f"{' and '.join(asked)} cannot be set: the text is monolingual",
+            hint="leave it out, or give the source language with --source-lang",
         )
     off = {"copy_of_source": False, "length_ratio": False}
-    layers = {f"data.{name}": "one-sided text" for name in off}
+    layers = {f"data.{name}": "monolingual text" for name in off}
     config = config.model_copy(update={"data": config.data.model_copy(update=off)})
     return Resolved(config, {**settings.provenance, **layers})

@@ -1,4 +1,4 @@
-"""Cleaned training text on its way to the vocabulary and the store, kept on disk."""
+"""Cleaned training text, spooled to disk until the vocabulary is built and it can be encoded."""
 
 import os
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _SCHEMA = pa.schema(
 
 
 class Page(NamedTuple):
-    """Consecutive rows of the spool."""
+    """Consecutive rows of a spool."""
 
     first: int  # row number of the first
     corpus: NDArray[np.uint16]
@@ -38,11 +38,11 @@ class Page(NamedTuple):
         )
 
     def dropped(self, row: int, reason: str) -> Dropped:
-        """A row of the page as one that was left out."""
+        """A row of the page as a dropped pair."""
         return Dropped(int(self.corpus[row]), int(self.line[row]), reason, self.source[row], self.target[row])
 
     def normalized(self, normalization: Normalization) -> "Page":
-        """The same page as the vocabulary sees it."""
+        """The same page, normalized."""
         normalize = normalization.function()
         if normalize is None:
             return self
@@ -50,7 +50,7 @@ class Page(NamedTuple):
 
 
 class Spool:
-    """Pairs with the corpus and line they came from: written once, then read in order as often as needed."""
+    """Pairs with their corpus and line number: written once, then read in order as often as needed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -73,11 +73,11 @@ class Spool:
             self.rows += len(lines)
 
     def finish(self) -> None:
-        """No more pairs will come."""
+        """Close the file: all pairs have been added."""
         self._writer.close()
 
     def pages(self) -> Iterator[Page]:
-        """All rows in order. Read through a buffer, not mapped, so that memory stays flat."""
+        """All rows in order. They are read through a buffer, not mapped, so that memory stays constant."""
         first = 0
         with pa.OSFile(os.fsencode(self.path)) as file, pa.ipc.open_stream(file) as reader:
             for batch in reader:

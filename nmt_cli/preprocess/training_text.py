@@ -1,4 +1,4 @@
-"""Training text between reading and encoding: cleaned pairs on disk, and which of them stay."""
+"""Training text between reading and encoding: cleaned pairs on disk, and which of them are kept."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -9,18 +9,24 @@ from numpy.typing import NDArray
 from nmt_cli.config import DataConfig
 from nmt_cli.corpus import Inspector, Spec, read_pairs
 from nmt_cli.corpus.cleaning import Cleaner, Dropped
-from nmt_cli.corpus.duplicates import FingerprintFile, Fingerprints, choose, repeated_rows, rows_sharing
-from nmt_cli.preprocess.drop_log import Tally
+from nmt_cli.corpus.duplicates import (
+    FingerprintFile,
+    Fingerprints,
+    choose_held_out,
+    repeated_rows,
+    rows_sharing,
+)
+from nmt_cli.preprocess.drop_log import DropLog
 from nmt_cli.preprocess.heldout import HeldOutSet
 from nmt_cli.preprocess.spool import Page, Spool
 
-# What became of a row; the names are the reasons of the data card.
-_ALIVE, _IN_HELDOUT, _DUPLICATE, _SHARES_HELDOUT, _HELD_OUT = range(5)
+# The state of a row; the names are the reasons in the data card.
+_KEPT, _IN_HELDOUT, _DUPLICATE, _SHARES_HELDOUT, _HELD_OUT = range(5)
 _REASONS = {_IN_HELDOUT: "in_heldout", _DUPLICATE: "duplicate", _SHARES_HELDOUT: "shares_heldout"}
 
 
 class TrainingText:
-    """The pairs that passed the text filters, with a mark for each that a later stage took out."""
+    """The pairs that passed the text filters, with a mark for each that a later stage removes."""
 
     def __init__(self, scratch: Path, corpora: int) -> None:
         self._spool = Spool(scratch / "text.arrow")
@@ -33,10 +39,10 @@ class TrainingText:
         specs: Sequence[Spec],
         cleaner: Cleaner,
         inspector: Callable[[Spec], Inspector],
-        tally: Tally,
+        drop_log: DropLog,
         progress: Callable[[int], None],
     ) -> None:
-        """Read and clean all corpora. That is less work than sending the text to other processes would be."""
+        """Read and clean all corpora, in this process: sending the text to workers would cost more."""
         for number, spec in enumerate(specs):
             inspect = inspector(spec)
             for block in read_pairs(spec):
@@ -44,17 +50,17 @@ class TrainingText:
                 cleaned = cleaner.clean(number, block)
                 self._spool.append(number, cleaned.lines, cleaned.source, cleaned.target)
                 self._fingerprints.append(cleaned.source_fingerprints, cleaned.target_fingerprints)
-                tally.add(cleaned.dropped)
+                drop_log.add(cleaned.dropped)
                 self.pairs_read[number] += len(block.source)
                 progress(sum(self.pairs_read))
         self._spool.finish()
         self._fingerprints.finish()
-        # One byte a pair, on disk and mapped, so that it does not count against memory.
+        # One byte per pair in a memory-mapped file, so that it does not have to fit into memory.
         self._marks_path.write_bytes(bytes(max(1, self._spool.rows)))
         self._marks: NDArray[np.uint8] = np.memmap(self._marks_path, dtype=np.uint8, mode="r+")
 
     def mark_known(self, config: DataConfig, heldout: Fingerprints) -> None:
-        """Mark pairs that stand in a held-out set, and pairs that stood in an earlier row."""
+        """Mark pairs that occur in a held-out set or in an earlier row."""
         if config.in_heldout and len(heldout):
             for first, columns in self._fingerprints.blocks():
                 self._mark(first + np.flatnonzero(np.isin(columns[:, 0], heldout)), _IN_HELDOUT)
@@ -63,12 +69,12 @@ class TrainingText:
                 self._mark(rows, _DUPLICATE)
 
     def hold_out(self, config: DataConfig, missing: Sequence[str]) -> list[HeldOutSet]:
-        """Draw the sets named in `missing` from the living rows, and mark the rows that share a sentence with them."""
+        """Draw the sets in `missing` from the kept rows, and mark rows that share a sentence with them."""
         sizes = {
             name: getattr(config, f"{name}_size") if name in missing else 0 for name in ("valid", "test")
         }
-        alive = np.asarray(self._marks[: self._spool.rows] == _ALIVE)
-        chosen = choose(self._fingerprints, alive, **sizes, seed=config.seed)
+        kept = np.asarray(self._marks[: self._spool.rows] == _KEPT)
+        chosen = choose_held_out(self._fingerprints, kept, **sizes, seed=config.seed)
         for rows in rows_sharing(self._fingerprints, chosen.sentences):
             self._mark(rows, _SHARES_HELDOUT)
         rows_of = {"valid": chosen.valid, "test": chosen.test}
@@ -76,25 +82,25 @@ class TrainingText:
             self._marks[rows_of[name]] = _HELD_OUT
         return [self._extract(name, rows_of[name]) for name in missing if len(rows_of[name])]
 
-    def living(self) -> Iterator[Page]:
-        """The pairs that stay, page by page."""
+    def kept(self) -> Iterator[Page]:
+        """The kept pairs, page by page."""
         for page in self._spool.pages():
-            yield page.take(np.flatnonzero(self._marks_of(page) == _ALIVE))
+            yield page.take(np.flatnonzero(self._marks_of(page) == _KEPT))
 
     def dropped(self) -> Iterator[Dropped]:
-        """The pairs that were marked, with the reason."""
+        """The dropped pairs, with the reason."""
         for page in self._spool.pages():
             marks = self._marks_of(page)
-            for row in np.flatnonzero((marks != _ALIVE) & (marks != _HELD_OUT)).tolist():
+            for row in np.flatnonzero((marks != _KEPT) & (marks != _HELD_OUT)).tolist():
                 yield page.dropped(row, _REASONS[int(marks[row])])
 
-    def count_living(self) -> int:
-        """How many pairs stay."""
-        return int((self._marks[: self._spool.rows] == _ALIVE).sum())
+    def count_kept(self) -> int:
+        """The number of kept pairs."""
+        return int((self._marks[: self._spool.rows] == _KEPT).sum())
 
     def _mark(self, rows: NDArray[np.int64], mark: int) -> None:
-        """The first mark of a row stays."""
-        self._marks[rows[self._marks[rows] == _ALIVE]] = mark
+        """Mark rows; the first mark of a row is final."""
+        self._marks[rows[self._marks[rows] == _KEPT]] = mark
 
     def _marks_of(self, page: Page) -> NDArray[np.uint8]:
         return np.asarray(self._marks[page.first : page.first + len(page.source)])

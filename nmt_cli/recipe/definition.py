@@ -1,6 +1,5 @@
 """The definition of a recipe, recipe.toml and expected.toml, and where recipes are found."""
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from nmt_cli.errors import ConfigError, UsageError
+from nmt_cli.errors import ConfigError, UsageError, did_you_mean
 
 Value = str | bool | int | float
 Settings = Mapping[str, Mapping[str, Value]]  # section → key → value
@@ -135,9 +134,9 @@ def find_recipe(name: str) -> NamedRecipe:
     """The recipe of this name; the error for an unknown name suggests the nearest one."""
     names = recipe_names()
     if name not in names:
-        near = difflib.get_close_matches(name, names, n=1, cutoff=0.0)
-        nearest = f" (nearest: {near[0]})" if near else ""
-        raise UsageError(f"there is no recipe {name}{nearest}", hint="`nmt recipe` lists all recipes")
+        raise UsageError(
+            f"there is no recipe {name}{did_you_mean(name, names)}", hint="`nmt recipe` lists all recipes"
+        )
     folder = recipes_folder() / name
     return NamedRecipe(name, folder, read_recipe(folder), read_expected(folder))
 

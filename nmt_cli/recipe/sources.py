@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from nmt_cli.corpus.locate import COMPRESSIONS, find_side, table_kind
+from nmt_cli.corpus.locate import find_side, table_kind
 from nmt_cli.errors import CorpusError, UsageError
+from nmt_cli.files.byte_stream import COMPRESSIONS
 from nmt_cli.recipe.definition import Local, NamedRecipe, Recipe
 
 SETS = ("train", "valid", "test")

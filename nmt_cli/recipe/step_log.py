@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from nmt_cli.errors import StoreError
+from nmt_cli.errors import DirectoryError
 from nmt_cli.files.atomic import new_file
 
 NAME = "recipe.json"
@@ -52,6 +52,6 @@ class StepLog:
                 for name, one in steps.items()
             }
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise StoreError(
+            raise DirectoryError(
                 f"{self.path} is damaged", hint="choose another --out, or remove the file to start over"
             ) from error

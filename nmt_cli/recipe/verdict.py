@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nmt_cli.errors import StoreError
+from nmt_cli.errors import DirectoryError
 from nmt_cli.recipe.definition import Expected
 
 Record = dict[str, Any]
@@ -56,7 +56,7 @@ def _evaluation(expected: Expected, run: Path) -> tuple[Record, Record]:
         if score["metric"] == expected.metric
     ]
     if not found:
-        raise StoreError(f"{run} has no {expected.metric} score yet", hint=f"run nmt evaluate {run}")
+        raise DirectoryError(f"{run} has no {expected.metric} score yet", hint=f"run nmt evaluate {run}")
     return next((one for one in reversed(found) if _computed_as_expected(one[1], expected)), found[-1])
 
 

@@ -10,11 +10,10 @@ from torch import Tensor
 
 from nmt_cli.errors import UsageError
 from nmt_cli.files import manifest
-from nmt_cli.files.durable import tensor_bytes
 from nmt_cli.run.checkpoint import Checkpoints
 from nmt_cli.run.directory import KIND, MODEL, RunDirectory, listed, new_run
 from nmt_cli.run.model_card import purpose
-from nmt_cli.run.weights import mean_weights, weights_of
+from nmt_cli.run.weights import mean_weights, tensor_bytes, weights_of
 
 
 def average(

@@ -19,9 +19,9 @@ from typing import Any
 
 from torch import Tensor
 
-from nmt_cli.errors import StoreError
-from nmt_cli.files.atomic import cannot_write
-from nmt_cli.files.durable import FileFacts, read_tensors, remove_partial, write_json, write_tensors
+from nmt_cli.errors import DirectoryError
+from nmt_cli.files.atomic import FileFacts, cannot_write, remove_partial_files, write_json
+from nmt_cli.run.weights import read_tensors, write_tensors
 
 FORMAT = 1
 STATE, WEIGHTS = "state", "checkpoints"
@@ -104,7 +104,7 @@ class Checkpoints:
         """Remove files that the current checkpoint does not name, and temporary files of killed processes."""
         used = set(self._read()["files"]) | {CURRENT}
         for part in (STATE, WEIGHTS):
-            remove_partial(self.folder / part)
+            remove_partial_files(self.folder / part)
             for path in (self.folder / part).iterdir():
                 if path.suffix == SUFFIX and f"{part}/{path.name}" not in used:
                     path.unlink(missing_ok=True)
@@ -115,20 +115,22 @@ class Checkpoints:
             content = json.loads(path.read_text("utf-8"))
             version = int(content["format"])
             if version > FORMAT:
-                raise StoreError(
+                raise DirectoryError(
                     f"{path} has format {version}, this version of nmt reads up to {FORMAT}",
                     hint="upgrade nmt-cli",
                 )
             _check(content)
         except FileNotFoundError as error:
-            raise StoreError(
+            raise DirectoryError(
                 f"{self.folder} has no state to resume from",
                 hint="start a new run from its model with `nmt train --init`",
             ) from error
         except OSError as error:
-            raise StoreError(f"cannot read {path}: {error.strerror}", hint="check its permissions") from error
+            raise DirectoryError(
+                f"cannot read {path}: {error.strerror}", hint="check its permissions"
+            ) from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise StoreError(f"{path} is damaged", hint=self._hint) from error
+            raise DirectoryError(f"{path} is damaged", hint=self._hint) from error
         assert isinstance(content, dict)
         return content
 

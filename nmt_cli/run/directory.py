@@ -36,14 +36,13 @@ import torch
 from nmt_cli.config import Config, Resolved, load_resolved
 from nmt_cli.corpus.cleaning import Normalization, read_replacements
 from nmt_cli.data.text_files import text_names
-from nmt_cli.errors import StoreError, UsageError
+from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files import manifest
-from nmt_cli.files.atomic import MANIFEST, cannot_write, new_directory
-from nmt_cli.files.durable import FileFacts, read_tensors, synchronize_folder, write_bytes
+from nmt_cli.files.atomic import MANIFEST, FileFacts, cannot_write, new_directory, synchronize, write_bytes
 from nmt_cli.model import Seq2Seq, build_model
 from nmt_cli.run import lock
 from nmt_cli.run.lock import Lock
-from nmt_cli.run.weights import load_weights
+from nmt_cli.run.weights import load_weights, read_tensors
 from nmt_cli.vocabulary import Vocabularies
 
 if TYPE_CHECKING:  # a trained model does not need its training data
@@ -116,7 +115,7 @@ class RunDirectory:
             facts = RunFacts(**json.loads((path / FACTS).read_text("utf-8")))
             resolved = load_resolved(path / CONFIG)
         except (OSError, ValueError, KeyError, TypeError) as error:  # pydantic's errors are ValueErrors
-            raise StoreError(f"the settings in {path} cannot be read: {error}", hint=_RECOPY) from error
+            raise DirectoryError(f"the settings in {path} cannot be read: {error}", hint=_RECOPY) from error
         return cls(path, facts, resolved)
 
     @property
@@ -147,7 +146,7 @@ class RunDirectory:
         target = _lines(files[-1])
         source = _lines(files[0]) if self.facts.source_lang else [""] * len(target)
         if len(source) != len(target):
-            raise StoreError(f"{files[0]} and {files[1]} have different numbers of lines", hint=_RECOPY)
+            raise DirectoryError(f"{files[0]} and {files[1]} have different numbers of lines", hint=_RECOPY)
         return source, target
 
     def check_kind(self, *, language_model: bool) -> None:
@@ -175,7 +174,7 @@ class RunDirectory:
         """The model of this run, ready to translate."""
         facts = self._listed_facts(MODEL)
         if facts is None:
-            raise StoreError(
+            raise DirectoryError(
                 f"{self.path} has no model yet",
                 hint=f"it is written after the first validation; continue with `nmt train --resume {self.path}`",
             )
@@ -190,10 +189,10 @@ class RunDirectory:
             return
         names = listed(self.path)
         manifest.write_manifest(self.path, KIND, [other for other in names if other != name])
-        synchronize_folder(self.path)
+        synchronize(self.path)
         write_bytes(self.path / name, content)
         manifest.write_manifest(self.path, KIND, sorted({*names, name}))
-        synchronize_folder(self.path)
+        synchronize(self.path)
 
     @property
     def model_sha256(self) -> str | None:

@@ -8,8 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from nmt_cli.files.atomic import cannot_write
-from nmt_cli.files.durable import read_json_lines, synchronize_folder, write_text
+from nmt_cli.files.atomic import cannot_write, synchronize, write_text
 
 METRICS = "metrics.jsonl"
 SCORES = "scores.jsonl"
@@ -38,7 +37,7 @@ class MetricsLog:
 
     def read(self) -> list[dict[str, Any]]:
         """All lines."""
-        return read_json_lines(self.path)
+        return _read_json_lines(self.path)
 
     def rewind(self, update: int) -> None:
         """Remove what came after the checkpoint of `update`, since it will be repeated.
@@ -70,13 +69,28 @@ class ScoresLog:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-            synchronize_folder(self.path.parent)
+            synchronize(self.path.parent)
         except OSError as error:
             raise cannot_write(self.path, error) from error
 
     def read(self) -> list[dict[str, Any]]:
         """All lines."""
-        return read_json_lines(self.path)
+        return _read_json_lines(self.path)
+
+
+def _read_json_lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a log, one per line; a line that a killed process left incomplete is skipped."""
+    if not path.exists():
+        return []
+    records = []
+    for line in path.read_text("utf-8", errors="replace").split("\n"):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            records.append(record)
+    return records
 
 
 def _not_finite(value: Any) -> bool:

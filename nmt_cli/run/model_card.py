@@ -8,7 +8,7 @@ from typing import Any
 
 from nmt_cli import __version__
 from nmt_cli.config import PRESETS
-from nmt_cli.files.durable import write_text
+from nmt_cli.files.atomic import write_text
 from nmt_cli.files.markdown import cell
 from nmt_cli.run.directory import RunDirectory
 from nmt_cli.run.logs import ScoresLog

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.config import Resolved
-from nmt_cli.data.batches import Portion, TrainingBatches
+from nmt_cli.data.batches import RankBatch, TrainingBatches
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.run import RunDirectory
 from nmt_cli.training.distributed import Group
@@ -78,7 +78,7 @@ def estimate_run(
     )
 
 
-def _largest(batches: TrainingBatches, data: DataDirectory) -> Portion:
+def _largest(batches: TrainingBatches, data: DataDirectory) -> RankBatch:
     """The batch with the most target positions."""
     plan = batches.plan(1)
     lengths = data.train.target_lengths
@@ -86,7 +86,7 @@ def _largest(batches: TrainingBatches, data: DataDirectory) -> Portion:
     return next(batches.epoch(1, max(range(len(plan)), key=sizes.__getitem__)))
 
 
-def _saved_bytes(learner: Learner, portion: Portion) -> int:
+def _saved_bytes(learner: Learner, portion: RankBatch) -> int:
     storages: dict[int, int] = {}
 
     def pack(tensor: Tensor) -> Tensor:

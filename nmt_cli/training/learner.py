@@ -13,7 +13,7 @@ from torch import Tensor
 
 from nmt_cli.config import TrainConfig
 from nmt_cli.data.batch import Batch, collate
-from nmt_cli.data.batches import Portion
+from nmt_cli.data.batches import RankBatch
 from nmt_cli.errors import TrainingError
 from nmt_cli.model import OwnWords, Seq2Seq
 from nmt_cli.run.weights import load_weights, weights_of
@@ -54,7 +54,7 @@ class Learner:
         """The moving average if there is one, else the model itself: what is validated and saved."""
         return self._average.model if self._average else self.model
 
-    def update(self, update: int, portions: Sequence[Portion], rate: float) -> None:
+    def update(self, update: int, portions: Sequence[RankBatch], rate: float) -> None:
         """One step on the mean loss over all tokens of `portions`, on all processes.
 
         Random draws (dropout, sampling) depend only on the seed, the update and the process, so no generator state

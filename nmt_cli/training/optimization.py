@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from nmt_cli.config import TrainConfig
-from nmt_cli.errors import StoreError, UsageError
+from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.model import Seq2Seq
 
 FIRST_SCALE = 2.0**16
@@ -97,7 +97,7 @@ class Optimization:
                 continue
             key, _, parameter_name = rest.partition(".")
             if parameter_name not in parameters:
-                raise StoreError(
+                raise DirectoryError(
                     f"the optimizer state contains unknown weights {parameter_name}", hint="train a new model"
                 )
             parameter = parameters[parameter_name]

@@ -18,7 +18,7 @@ from typing import Any
 from torch import Tensor
 
 from nmt_cli.drawing.curves import draw_curves
-from nmt_cli.files.durable import write_text
+from nmt_cli.files.atomic import write_text
 from nmt_cli.run.checkpoint import Checkpoint, Checkpoints
 from nmt_cli.run.directory import MODEL, RunDirectory
 from nmt_cli.run.logs import MetricsLog

@@ -47,7 +47,7 @@ def with_data_settings(settings: Resolved, data: DataDirectory) -> Resolved:
 
 def _check_sides(settings: Resolved, data: DataDirectory) -> None:
     model = settings.config.model
-    if not data.is_one_sided or model.is_language_model:
+    if not data.is_monolingual or model.is_language_model:
         return
     if model.preset in LANGUAGE_MODEL_PRESETS:  # with an encoder added by the user
         raise ConfigError(

@@ -13,15 +13,15 @@ import torch
 from nmt_cli.config import Config, Resolved
 from nmt_cli.data.batches import TrainingBatches
 from nmt_cli.data.directory import DataDirectory
-from nmt_cli.errors import ConfigError, StoreError, UsageError
-from nmt_cli.files.durable import remove_partial, tensor_bytes
+from nmt_cli.errors import ConfigError, DirectoryError, UsageError
+from nmt_cli.files.atomic import remove_partial_files
 from nmt_cli.model import build_model
 from nmt_cli.model.device import choose_device
 from nmt_cli.run.checkpoint import Checkpoints
 from nmt_cli.run.directory import CONFIG, MODEL, RunDirectory, fingerprint
 from nmt_cli.run.lock import Lock
 from nmt_cli.run.logs import MetricsLog
-from nmt_cli.run.weights import weights_of
+from nmt_cli.run.weights import tensor_bytes, weights_of
 from nmt_cli.training.distributed import Group
 from nmt_cli.training.learner import Learner
 from nmt_cli.training.optimization import choose_precision
@@ -226,13 +226,13 @@ def warm_start(learner: Learner, other: RunDirectory, data: DataDirectory) -> No
 def _same_data(run: RunDirectory, data: Path | None) -> DataDirectory:
     path = data or Path(run.facts.data)
     if data is None and not path.is_dir():
-        raise StoreError(
+        raise DirectoryError(
             f"the data directory of this run is no longer at {path}",
             hint=f"give its new location: nmt train DATA_DIR --resume {run.path}",
         )
     opened = DataDirectory.open(path)
     if fingerprint(path) != run.facts.data_sha256:
-        raise StoreError(
+        raise DirectoryError(
             f"{path} is not the data that {run.path} was trained on, or has changed since",
             hint=f"use the same data, or start a new run from this model with --init {run.path}",
         )
@@ -241,7 +241,7 @@ def _same_data(run: RunDirectory, data: Path | None) -> DataDirectory:
 
 def _repair(run: RunDirectory, state: RunState) -> None:
     """Make the rest of the directory consistent with the checkpoint, however the last process ended."""
-    remove_partial(run.path)
+    remove_partial_files(run.path)
     Checkpoints(run.path).remove_unused()
     MetricsLog(run.path).rewind(state.update)
     run.publish(CONFIG, run.resolved.to_json().encode())

@@ -7,12 +7,11 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from nmt_cli.config import TrainConfig
-from nmt_cli.data.batches import Portion, TrainingBatches
-from nmt_cli.data.prefetch import prefetch
+from nmt_cli.data.batches import RankBatch, TrainingBatches, prefetch
 from nmt_cli.errors import OutputError, TrainingError
 from nmt_cli.files.atomic import cannot_write
-from nmt_cli.files.durable import tensor_bytes
 from nmt_cli.run.lock import Lock
+from nmt_cli.run.weights import tensor_bytes
 from nmt_cli.training.distributed import Group
 from nmt_cli.training.learner import Learner
 from nmt_cli.training.reports import (
@@ -107,7 +106,7 @@ class Trainer:
         finally:
             stream.close()
 
-    def _loop(self, stream: Iterator[Portion]) -> Iterator[Report]:
+    def _loop(self, stream: Iterator[RankBatch]) -> Iterator[Report]:
         state = self._state
         following = next(stream)
         yield from self._validate_and_save()  # if it was interrupted in the middle of one
@@ -126,7 +125,7 @@ class Trainer:
             yield from self._validate_and_save()
         yield from self._end(reason)
 
-    def _update(self, portions: list[Portion]) -> float:
+    def _update(self, portions: list[RankBatch]) -> float:
         state = self._state
         update, epoch = state.update + 1, portions[0].epoch
         rate = learning_rate(

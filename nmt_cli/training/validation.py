@@ -19,12 +19,11 @@ import torch
 from nmt_cli.config import Config, TrainConfig
 from nmt_cli.data.batches import batches_by_length
 from nmt_cli.data.directory import Split
-from nmt_cli.errors import StoreError, TrainingError
-from nmt_cli.files.durable import tensor_bytes
+from nmt_cli.errors import DirectoryError, TrainingError
 from nmt_cli.metrics import Score, bleu, chrf, tokenizer_for
 from nmt_cli.model import Seq2Seq
 from nmt_cli.run import RunDirectory
-from nmt_cli.run.weights import load_weights, mean_weights
+from nmt_cli.run.weights import load_weights, mean_weights, tensor_bytes
 from nmt_cli.training.distributed import Group
 from nmt_cli.training.optimization import Precision
 from nmt_cli.training.reports import Sample, ValidationReport
@@ -77,7 +76,7 @@ class Validator:
         """`stopping` is checked between batches; if true, `ValidationStopped` is raised (single process only)."""
         texts = run.held_out("valid")
         if texts is None or len(texts[0]) != len(split):
-            raise StoreError(
+            raise DirectoryError(
                 f"the text of the validation set is missing in {run.path}",
                 hint="`nmt preprocess` writes valid.* to the data directory",
             )

@@ -24,7 +24,6 @@ from nmt_cli.config.defaults import BATCH_TOKENS
 from nmt_cli.corpus.cleaning import Normalization
 from nmt_cli.data.batch import pad_source
 from nmt_cli.data.batch_plan import cut_in_order
-from nmt_cli.data.ragged import Ragged
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.device import choose_device
@@ -43,7 +42,7 @@ from nmt_cli.translator.translation import (
     translation_of_hypotheses,
 )
 from nmt_cli.vocabulary import Vocabularies
-from nmt_cli.vocabulary.token_ids import PAD
+from nmt_cli.vocabulary.token_ids import PAD, Ragged
 
 _MAX_LOGITS = 1 << 24  # per step: 64 MB
 _MIN_POSITIONS = 16  # of a padded source on a CPU

@@ -1,4 +1,4 @@
-"""Text to token ids and back, by sentencepiece."""
+"""Text to token ids and back, with sentencepiece."""
 
 from nmt_cli.vocabulary.token_ids import BOS, EOS, PAD, UNK
 from nmt_cli.vocabulary.vocabulary import Vocabularies, Vocabulary

@@ -1,4 +1,8 @@
-"""Just enough of protocol buffers to look into a sentencepiece model."""
+"""The pieces inside a sentencepiece model: ids, scores, and how text is split into words.
+
+sentencepiece does not expose what segmenting text in Python requires, so the model file, a protocol buffer, is
+parsed here.
+"""
 
 import re
 import struct
@@ -8,7 +12,7 @@ from nmt_cli.vocabulary.token_ids import UNK
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Numbers and values of the fields of a message, in their order."""
+    """Field numbers and values of a protocol buffer message, in order."""
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)
@@ -25,7 +29,7 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
-    """Seven bits a byte, the low ones first; the eighth says that there are more."""
+    """Seven bits per byte, least significant first; the eighth bit says that more follow."""
     value = shift = 0
     while True:
         byte = message[at]
@@ -36,10 +40,7 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
         shift += 7
 
 
-# What splitting text by hand needs to know of a sentencepiece model.
-
-
-# Longer words hardly come twice, so that nothing is kept of them. Without spaces, a text is one long word.
+# Longer words hardly ever repeat, so they are not cached. A text without spaces is one long word.
 LONG_WORD = 20
 
 # SentencePiece.Type of sentencepiece_model.proto
@@ -52,10 +53,10 @@ Normalize = Callable[[list[str]], list[str]]
 
 
 class Pieces:
-    """Ids and scores of the pieces that text is made of, and how text falls into words."""
+    """Ids and scores of the pieces of a model, and how it splits text into words."""
 
     def __init__(self, model: bytes, normalize: Normalize) -> None:
-        """`model` is of kind bpe or unigram; `normalize` is that of its `SentencePieceProcessor`."""
+        """`model` is of kind bpe or unigram; `normalize` is the method of its `SentencePieceProcessor`."""
         self.ids: dict[str, int] = {}
         self.scores: dict[str, float] = {}
         self._normalize = normalize
@@ -71,14 +72,14 @@ class Pieces:
                 symbols.append(re.escape(text))
             elif kind == _BYTE:
                 self._bytes.append(token)
-        # The longest symbol first: of two that begin alike, it is the one that counts.
+        # Longest symbol first, because it takes precedence over its prefixes.
         self._symbol = re.compile("|".join(sorted(symbols, key=len, reverse=True))) if symbols else None
-        # A model that was not trained by `nmt preprocess` may have pieces of several words.
+        # A model that was not trained by `nmt preprocess` may have pieces that span words.
         one_word = all(_SPACE not in text[1:] for text in self.ids)
         self._word = _WORD if one_word else _WHOLE_TEXT
 
     def words(self, texts: Sequence[str]) -> list[list[str]]:
-        """Each text in the parts that are split on their own: words with the space before them, and symbols."""
+        """Each text as the units that are segmented independently: words with their leading space, and symbols."""
         normalized = self._normalize(list(texts))
         symbol = self._symbol
         if symbol is None:
@@ -94,18 +95,18 @@ class Pieces:
         return words + self._word.findall(text[end:])
 
     def is_symbol(self, word: str) -> bool:
-        """Whether a word is one of the pieces that are never split."""
+        """Whether a word is a user-defined symbol, which is never split."""
         return self._symbol is not None and self._symbol.fullmatch(word) is not None
 
     def spell(self, text: str) -> list[int]:
-        """The id of a piece; the bytes of what is none, or <unk> where there are no bytes."""
+        """The id of a piece; for other text the ids of its bytes, or <unk> without byte fallback."""
         token = self.ids.get(text)
         if token is not None:
             return [token]
         return [self._bytes[byte] for byte in text.encode()] if self._bytes else [UNK]
 
     def finish(self, ids: list[int]) -> list[int]:
-        """The ids of a text as sentencepiece has them: one <unk> for many in a row."""
+        """The ids of a text as sentencepiece returns them: consecutive <unk> become one."""
         if self._bytes or UNK not in ids:
             return ids
         return [token for at, token in enumerate(ids) if token != UNK or not at or ids[at - 1] != UNK]

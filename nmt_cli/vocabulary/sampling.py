@@ -1,8 +1,8 @@
 """Subword regularization: random segmentations of text, drawn from a seed alone.
 
-BPE-dropout (Provilkov et al. 2020) and unigram sampling (Kudo 2018). sentencepiece salts its random numbers in each
-process, so its own samples cannot be reproduced: a resumed run would see different ones. Its model, its
-normalization and its best segmentation are used as they are.
+BPE-dropout (Provilkov et al. 2020) and unigram sampling (Kudo 2018). sentencepiece seeds its random numbers
+differently in each process, so its samples cannot be reproduced, and a resumed run would see different ones. Its
+model, its normalization and its best segmentation are used unchanged.
 """
 
 import heapq
@@ -19,10 +19,10 @@ from nmt_cli.vocabulary.pieces import LONG_WORD, Pieces
 
 
 class Sampler(Protocol):
-    """Splits words at random."""
+    """Segments words at random."""
 
     def sample(self, texts: list[list[str]], strength: float, seed: int) -> list[list[int]]:
-        """Ids of a random split of each text, which comes in the words of `Pieces.words`."""
+        """Ids of a random segmentation of each text, given as the words of `Pieces.words`."""
         ...
 
 
@@ -30,32 +30,29 @@ _AT_ONCE = 1024
 
 
 def uniform(seed: int) -> Iterator[float]:
-    """Numbers from 0 to 1, neither of which occurs."""
-    # NumPy promises that the raw bits stay as they are, and nothing of what it makes of them.
+    """Uniform random numbers in the open interval (0, 1)."""
+    # NumPy guarantees stable raw bits across versions, but not the distributions derived from them.
     random = np.random.Philox(np.random.SeedSequence(seed))
     while True:
         yield from (((random.random_raw(_AT_ONCE) >> np.uint64(12)) + 0.5) * 2.0**-52).tolist()
 
 
-# BPE-dropout (Provilkov et al. 2020).
-
-
-_CACHED_SPLITS = 1 << 17
+_CACHED_SEGMENTATIONS = 1 << 17
 
 
 class BpeDropout:
-    """Each merge is left out with probability p when its turn comes; what it would have made may still come later.
+    """BPE-dropout (Provilkov et al. 2020): each merge is skipped with probability p when its turn comes.
 
-    How many merges it takes until one is left out is a geometric number, and one draw of it often settles a
-    whole word. The splits of words that are not long are kept, by which merges they lack.
+    The number of merges until one is skipped is geometrically distributed, so one draw is often enough for a whole
+    word. Segmentations of short words are cached by the merges that were skipped.
     """
 
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
-        self._kept = lru_cache(_CACHED_SPLITS)(self._split)
+        self._kept = lru_cache(_CACHED_SEGMENTATIONS)(self._split)
 
     def sample(self, texts: list[list[str]], p: float, seed: int) -> list[list[int]]:
-        """Ids of a random split of each text, which comes in the words of `Pieces.words`; 0 < p ≤ 1."""
+        """Ids of a random segmentation of each text, given as the words of `Pieces.words`; 0 < p ≤ 1."""
         turns = _turns(p, seed)
         rows = []
         for words in texts:
@@ -66,26 +63,26 @@ class BpeDropout:
         return rows
 
     def _drawn(self, word: str, turns: Iterator[float]) -> list[int]:
-        left_out: tuple[float, ...] = ()
-        ids, merges = self._kept(word, left_out)
+        skipped: tuple[float, ...] = ()
+        ids, merges = self._kept(word, skipped)
         while (turn := next(turns)) <= merges:
-            left_out += (turn,)
-            ids, merges = self._kept(word, left_out)
+            skipped += (turn,)
+            ids, merges = self._kept(word, skipped)
         return ids
 
-    def _split(self, word: str, left_out: tuple[float, ...]) -> tuple[list[int], int]:
-        return self._merge(word, chain(left_out, repeat(math.inf)))
+    def _split(self, word: str, skipped: tuple[float, ...]) -> tuple[list[int], int]:
+        return self._merge(word, chain(skipped, repeat(math.inf)))
 
     def _merge(self, word: str, turns: Iterable[float]) -> tuple[list[int], int]:
-        """The ids of a word, and the number of merges since the last that was left out.
+        """The ids of a word, and the number of merges since the last one that was skipped.
 
-        The n-th merge from the last that was left out is left out if n is the next of `turns`.
+        The n-th merge after a skipped one is skipped if n is the next number in `turns`.
         """
         if self._pieces.is_symbol(word):
             return self._pieces.spell(word), 0
         scores = self._pieces.scores
-        symbols = list(word)  # "" for one that was merged into the one on its left
-        after = list(range(1, len(word) + 1))  # where the symbol on the right begins
+        symbols = list(word)  # "" for one that was merged into its left neighbor
+        after = list(range(1, len(word) + 1))  # where the symbol to the right starts
         before = list(range(-1, len(word) - 1))
         agenda: list[tuple[float, int, str]] = []
 
@@ -103,7 +100,7 @@ class BpeDropout:
             _, left, both = heapq.heappop(agenda)
             right = after[left]
             if not symbols[left] or right == len(word) or symbols[left] + symbols[right] != both:
-                continue  # one of them was merged with another meanwhile
+                continue  # one of them was merged with another one in the meantime
             merges += 1
             if merges == turn:
                 turn, merges = next(turns), 0
@@ -119,31 +116,28 @@ class BpeDropout:
 
 
 def _turns(p: float, seed: int) -> Iterator[float]:
-    """How many merges it is until one is left out, itself included: geometric numbers."""
+    """The number of merges up to and including the next one to skip: geometrically distributed."""
     log_kept = math.log1p(-p) if p < 1 else -math.inf
     return (1 + math.log(draw) // log_kept for draw in uniform(seed))
 
 
-# Subword regularization (Kudo 2018).
-
-
-_CACHED_WORDS = 1 << 14  # of some kilobytes each
-_UNKNOWN_PENALTY = 10.0  # what sentencepiece takes off the worst score for a character that is no piece
+_CACHED_WORDS = 1 << 14  # a few kilobytes each
+_UNKNOWN_PENALTY = 10.0  # sentencepiece scores an unknown character this much below the worst piece
 
 
 class _End(NamedTuple):
-    """The pieces that can end at a position of a word."""
+    """The pieces that can end at one position of a word."""
 
     starts: list[int]
     ids: list[list[int]]
-    cumulative: list[float]  # of their probabilities, times any constant
+    cumulative: list[float]  # probabilities, up to a constant factor
 
 
 class UnigramSampling:
-    """A split is drawn with its probability to the power of α, by forward filtering and backward sampling:
+    """Subword regularization (Kudo 2018): a segmentation is drawn with probability proportional to P^α.
 
-    w_e = Σ_s w_s · P(s…e)^α;  the last piece begins at s with probability w_s · P(s…e)^α / w_e, and so on
-    from s. No piece goes across words, so that they are drawn on their own.
+    Forward filtering, backward sampling: w_e = Σ_s w_s · P(s…e)^α; the last piece starts at s with probability
+    w_s · P(s…e)^α / w_e, and so on from s. No piece spans words, so each word is drawn independently.
     """
 
     def __init__(self, pieces: Pieces) -> None:
@@ -153,7 +147,7 @@ class UnigramSampling:
         self._kept = lru_cache(_CACHED_WORDS)(self._lattice)
 
     def sample(self, texts: list[list[str]], alpha: float, seed: int) -> list[list[int]]:
-        """Ids of a random split of each text, which comes in the words of `Pieces.words`; α > 0."""
+        """Ids of a random segmentation of each text, given as the words of `Pieces.words`; α > 0."""
         draws = uniform(seed)
         rows = []
         for words in texts:
@@ -165,7 +159,7 @@ class UnigramSampling:
         return rows
 
     def _lattice(self, word: str, alpha: float) -> list[_End]:
-        """For each position of a word from 1 on, what can end there."""
+        """For each position of a word from 1 on, the pieces that can end there."""
         if self._pieces.is_symbol(word):
             return [_End([0], [self._pieces.spell(word)], [1.0])] * len(word)
         log_weights = [0.0]  # log w
@@ -193,7 +187,7 @@ def _drawn(lattice: list[_End], draws: Iterator[float]) -> list[int]:
         starts, ids, cumulative = lattice[position - 1]
         chosen = 0
         if len(starts) > 1:
-            # A product that is rounded up to the last number must not point behind it.
+            # Rounding up to the last cumulative value must not give an index past the end.
             chosen = bisect(cumulative, next(draws) * cumulative[-1], hi=len(starts) - 1)
         pieces.append(ids[chosen])
         position = starts[chosen]

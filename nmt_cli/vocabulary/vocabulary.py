@@ -1,4 +1,4 @@
-"""Text to token ids and back, by sentencepiece."""
+"""Vocabularies: sentencepiece models that turn text into token ids and back."""
 
 from __future__ import annotations
 
@@ -15,44 +15,43 @@ import sentencepiece
 from numpy.typing import NDArray
 
 from nmt_cli.config.vocabulary import DEFAULT_SIZE, VocabularyConfig
-from nmt_cli.data.ragged import Ragged, narrowest
 from nmt_cli.errors import VocabularyError
 from nmt_cli.files.atomic import cannot_write
 from nmt_cli.vocabulary.pieces import Pieces, fields
 from nmt_cli.vocabulary.sampling import BpeDropout, Sampler, UnigramSampling
-from nmt_cli.vocabulary.token_ids import BOS, EOS, PAD, UNK
+from nmt_cli.vocabulary.token_ids import BOS, EOS, PAD, UNK, Ragged, narrowest
 
 __all__ = ["BOS", "EOS", "PAD", "UNK", "Vocabularies", "Vocabulary"]
 
 _KINDS = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}  # TrainerSpec.ModelType of sentencepiece_model.proto
-_SPACE = "▁"  # U+2581, how sentencepiece writes a space
+_SPACE = "▁"  # U+2581, sentencepiece's marker for a space
 _UNKNOWN = "<unk>"
-# Unigram models depend on the number of threads: a fixed one gives the same model on every machine.
+# Unigram models depend on the number of threads: fixing it gives the same model on every machine.
 _TRAINING_THREADS = 4
-# sentencepiece leaves out lines of more than 4192 bytes; this many characters are never more than that.
+# sentencepiece skips lines of more than 4192 bytes; this many characters never exceed that.
 _LONGEST_LINE = 1000
 
 
 class Vocabulary:
-    """The pieces of one language, or of two that share them.
+    """The pieces of one language, or of two languages that share them.
 
     Any text survives `encode` and `decode` unchanged, with two exceptions: a literal '▁' (U+2581),
-    sentencepiece's own mark for a space, comes back as a space; and a vocabulary that has a real <unk> (kind
-    `word`, or without byte fallback) forgets what it does not know. Text that looks like a reserved piece
-    ("<s>", "<unk>", "<0x41>") is ordinary text. Ids never contain <eos>: `nmt_cli.data.batch.collate` adds it.
+    sentencepiece's marker for a space, becomes a space; and a vocabulary with a real <unk> (kind `word`, or
+    without byte fallback) loses what it does not know. Text that looks like a reserved piece ("<s>", "<unk>",
+    "<0x41>") is ordinary text. Ids never contain <eos>: `nmt_cli.data.batch.collate` adds it.
     """
 
     def __init__(self, model: bytes) -> None:
-        """`model` is what `save` writes: a serialized sentencepiece model."""
+        """`model` is a serialized sentencepiece model, as `save` writes it."""
         self._model = model
         self._processor = _processor(model)
         self.kind = _KINDS[_model_type(model)]
 
     @classmethod
     def train(cls, lines: Iterable[str], config: VocabularyConfig, *, most: int = DEFAULT_SIZE) -> Self:
-        """Learn the pieces of `lines`, read once; the same lines give the same model on any machine.
+        """Train on `lines`, which are read once; the same lines give the same model on any machine.
 
-        `most` is the largest size where the settings name none.
+        `most` is the largest size if the settings have none.
         """
         _check_size(config)
         word = config.kind == "word"
@@ -67,9 +66,9 @@ class Vocabulary:
                 hard_vocab_limit=config.size is not None and config.kind != "char",
                 byte_fallback=config.bytes_for_unknown,
                 character_coverage=config.character_coverage,
-                # A space without a piece of its own would come back as a literal '▁'.
+                # Without a piece of its own, a space would be decoded as a literal '▁'.
                 required_chars="" if word else _SPACE,
-                # A piece of kind `word` has its space in front.
+                # A piece of kind `word` starts with its space.
                 user_defined_symbols=[_SPACE + symbol if word else symbol for symbol in config.symbols],
                 normalization_rule_name="identity",
                 remove_extra_whitespaces=word,
@@ -88,13 +87,13 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a model that `save` or sentencepiece itself wrote."""
+        """Read a model written by `save` or by sentencepiece itself."""
         try:
             return cls(path.read_bytes())
         except OSError as error:
             raise VocabularyError(
                 f"cannot read {path}: {error.strerror}",
-                hint="give a file that `nmt preprocess` wrote, such as shared.model",
+                hint="give a file written by `nmt preprocess`, such as shared.model",
             ) from error
         except VocabularyError as error:
             raise VocabularyError(f"{path}: {error.message}", hint=error.hint) from error
@@ -116,27 +115,27 @@ class Vocabulary:
         return hash(self._model)
 
     def __reduce__(self) -> tuple[type[Self], tuple[bytes]]:
-        """How a worker process gets its copy."""
+        """Pickle only the model, for worker processes."""
         return type(self), (self._model,)
 
     @cached_property
     def pieces(self) -> tuple[str, ...]:
-        """Every piece by its id, with '▁' for a space."""
+        """All pieces by id, with '▁' for a space."""
         return tuple(self._processor.id_to_piece(list(range(len(self)))))
 
     @cached_property
     def is_byte(self) -> NDArray[np.bool_]:
-        """For every id, whether it is one of the 256 bytes that spell unknown characters."""
+        """For each id, whether it is one of the 256 byte pieces, which encode unknown characters."""
         return np.array(self._processor.is_byte(list(range(len(self)))), np.bool_)
 
     @property
     def has_unknown(self) -> bool:
-        """Whether <unk> can occur; otherwise unknown characters are spelled in bytes."""
+        """Whether <unk> can occur; otherwise unknown characters are encoded as bytes."""
         return not self.is_byte.any()
 
     @cached_property
     def banned(self) -> tuple[int, ...]:
-        """Ids that no translation may contain: pad, bos, line breaks, and <unk> where nothing is unknown."""
+        """Ids that no translation may contain: pad, bos, line breaks, and <unk> if nothing is unknown."""
         breaks = {"<0x0A>", "<0x0D>"} if not self.has_unknown else set()
         banned = {PAD, BOS} if self.has_unknown else {PAD, UNK, BOS}
         banned.update(
@@ -153,7 +152,7 @@ class Vocabulary:
     def encode(self, texts: Sequence[str], *, threads: int = 1) -> Ragged:
         """Ids of each text in the narrowest type, without <eos>; threads do not change the result."""
         if self.kind == "word":
-            # sentencepiece makes one <unk> of many in a row; a translation wants one for each word.
+            # sentencepiece merges consecutive <unk>; translation needs one for each word.
             known = self._words
             rows = [[known.get(word, UNK) for word in text.split(" ") if word] for text in texts]
         else:
@@ -161,25 +160,25 @@ class Vocabulary:
         return Ragged.from_rows(rows, narrowest(len(self)))
 
     def surfaces(self, text: str) -> list[str]:
-        """What each id of `encode` stands for in the text, also where it is <unk>; spaces are left out."""
+        """The text of each id of `encode`, even of <unk>, without spaces."""
         if self.kind == "word":
             return [word for word in text.split(" ") if word]
         return [piece.replace(_SPACE, "") for piece in self._processor.encode(text, out_type=str)]
 
     @property
-    def has_many_splits(self) -> bool:
-        """Whether `sample` has anything to choose from: not with kind `char` or `word`."""
+    def has_many_segmentations(self) -> bool:
+        """Whether a text has several segmentations to sample from: not with kind `char` or `word`."""
         return self.kind in ("bpe", "unigram")
 
     def sample(self, texts: Sequence[str], strength: float, seed: int) -> Ragged:
-        """Ids of a random split of each text; the same texts and seed give the same ids in every process.
+        """Ids of a random segmentation of each text; the same texts and seed give the same ids in any process.
 
-        `bpe`: each merge is left out with probability `strength` (BPE-dropout, Provilkov et al. 2020).
-        `unigram`: a split is drawn with its probability to the power of `strength` (Kudo 2018): a small one
-        is the wild one. With a strength of 0 there is no sampling: the ids are those of `encode`.
+        `bpe`: each merge is skipped with probability `strength` (BPE-dropout, Provilkov et al. 2020).
+        `unigram`: a segmentation is drawn with its probability to the power of `strength` (Kudo 2018), so a small
+        one varies more. With a strength of 0 there is no sampling: the ids are those of `encode`.
         """
         assert 0 <= strength <= 1
-        if not strength or not self.has_many_splits:
+        if not strength or not self.has_many_segmentations:
             return self.encode(texts)
         rows = self._sampler.sample(self._text_pieces.words(texts), strength, seed)
         return Ragged.from_rows(rows, narrowest(len(self)))
@@ -193,7 +192,7 @@ class Vocabulary:
         return (BpeDropout if self.kind == "bpe" else UnigramSampling)(self._text_pieces)
 
     def decode(self, ids: Sequence[int] | NDArray[Any], *, unknown: Iterable[str] = ()) -> str:
-        """The text of `ids`, reserved ones left out; each <unk> takes the next text of `unknown`, if any."""
+        """The text of `ids` without reserved ones; each <unk> becomes the next text of `unknown`, if any."""
         plain = [int(token) for token in ids]
         if not self.has_unknown:
             return str(self._processor.decode(plain))
@@ -209,7 +208,7 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class Vocabularies:
-    """The vocabularies of both sides; a joint one is the same object twice."""
+    """The vocabularies of source and target; a joint one is the same object twice."""
 
     source: Vocabulary
     target: Vocabulary
@@ -222,7 +221,7 @@ class Vocabularies:
         *,
         most: int = DEFAULT_SIZE,
     ) -> Self:
-        """One vocabulary for both sides, or one for each; `lines` gives the text of the sides named."""
+        """One joint vocabulary, or one for each side; `lines` returns the text of the given sides."""
         if config.joint:
             both = Vocabulary.train(lines(("source", "target")), config, most=most)
             return cls(both, both)
@@ -233,7 +232,7 @@ class Vocabularies:
 
     @property
     def joint(self) -> bool:
-        """Whether both sides share one vocabulary."""
+        """Whether source and target share one vocabulary."""
         return self.source is self.target
 
     def save(self, directory: Path) -> None:
@@ -246,7 +245,7 @@ class Vocabularies:
 
     @classmethod
     def load(cls, directory: Path) -> Self:
-        """Read what `save` wrote."""
+        """Read the files written by `save`."""
         shared = directory / "shared.model"
         if shared.exists():
             vocabulary = Vocabulary.load(shared)
@@ -261,7 +260,7 @@ class Vocabularies:
 
 
 class _TrainingText:
-    """Lines as sentencepiece takes them: no blank ones, no line breaks, long ones in parts."""
+    """Lines as sentencepiece accepts them: not blank, without line breaks, long ones in parts."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.empty = True
@@ -271,12 +270,12 @@ class _TrainingText:
     def __iter__(self) -> Iterator[str]:
         try:
             for line in self._lines:
-                # A piece with a line break in it would break the line count of a translation.
+                # A piece that contains a line break would change the line count of a translation.
                 text = line.replace("\n", " ").replace("\r", " ")
                 if text.strip():
                     self.empty = False
                     yield from _parts(text)
-        except Exception as error:  # sentencepiece would only keep its text
+        except Exception as error:  # sentencepiece would keep only its text
             self.failure = error
             raise
 
@@ -292,7 +291,7 @@ def _parts(text: str) -> Iterator[str]:
 
 def _check_size(config: VocabularyConfig) -> None:
     if config.kind in ("bpe", "unigram"):
-        return  # needs every character of the text as well: sentencepiece counts them
+        return  # also needs every character of the text, which sentencepiece counts
     smallest = 4 + 256 * config.bytes_for_unknown + len(config.symbols) + 1
     if config.size is not None and config.size < smallest:
         raise VocabularyError(
@@ -305,7 +304,7 @@ def _explain(message: str, size: int, text: _TrainingText) -> VocabularyError:
     if text.empty or "!sentences_.empty()" in message:
         return VocabularyError(
             "there is no text to train the vocabulary on",
-            hint="give training data with at least one line that is not blank",
+            hint="give training data with at least one non-blank line",
         )
     if found := re.search(r"too high \(\d+\).* <= (\d+)", message):
         return VocabularyError(
@@ -328,21 +327,21 @@ def _processor(model: bytes) -> Any:
         processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     except RuntimeError:
         processor = None
-    if processor is None or not model:  # sentencepiece takes an empty file for a model
+    if processor is None or not model:  # sentencepiece accepts an empty file as a model
         raise VocabularyError(
-            "not a sentencepiece model", hint="it may be truncated; `nmt preprocess` writes a new one"
+            "not a sentencepiece model", hint="it may be truncated; `nmt preprocess` creates a new one"
         )
     ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
     if ids != (PAD, UNK, BOS, EOS):
         raise VocabularyError(
             f"the ids of pad, unk, bos and eos are {', '.join(map(str, ids))} instead of 0, 1, 2, 3",
-            hint="train it with --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3, or by `nmt preprocess`",
+            hint="train it with --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3, or with `nmt preprocess`",
         )
     return processor
 
 
 def _model_type(model: bytes) -> int:
-    """Field 3 of the trainer's settings, field 2 of the model: sentencepiece has no function that tells."""
+    """Field 3 of the trainer's settings, field 2 of the model: sentencepiece has no function that returns it."""
     settings = next((value for field, value in fields(model) if field == 2), b"")
     assert isinstance(settings, bytes)
     found = next((value for field, value in fields(settings) if field == 3), 1)

@@ -213,7 +213,7 @@ def test_a_misspelt_setting_exits_2_and_names_the_nearest(nmt: Run) -> None:
     outcome = nmt("config", "--set", "train.sed=1")
     assert outcome.code == 2
     assert outcome.stdout == ""
-    assert "train.sed is not a setting (nearest: train.seed)" in outcome.error
+    assert "train.sed is not a setting (did you mean train.seed?)" in outcome.error
     assert "nmt config" in outcome.hint
 
 

@@ -97,14 +97,14 @@ def bad_inputs() -> dict[str, tuple[list[str], int, str, str]]:
             "line n of one file",
         ),
         "empty": (["--train", "empty.de,empty.en"], 1, "empty.de is empty", ""),
-        "missing": (["--train", "nothing"], 1, "nothing.de", "near names"),
+        "missing": (["--train", "nothing"], 1, "nothing.de", "similar names"),
         "directory": (["--train", "folder,text.en"], 1, "folder is a directory", ""),
         "binary": (["--train", "program,text.en"], 1, "program is a program, not text", ""),
         "one long line": (
             ["--train", "long.de,long.en"],
             1,
-            "line 1 has 10000000 bytes",
-            "one sentence on a line",
+            "line 1 is longer than 1,048,576 bytes",
+            "one sentence on each line",
         ),
         "large vocabulary": (
             ["--train", "text", "--set", "vocabulary.size=50000"],
@@ -121,7 +121,7 @@ def bad_inputs() -> dict[str, tuple[list[str], int, str, str]]:
         "misspelt setting": (
             ["--train", "text", "--set", "vocabulary.sise=9"],
             2,
-            "nearest: vocabulary.size",
+            "did you mean vocabulary.size",
             "nmt config",
         ),
         "two misspelt": (
@@ -297,7 +297,7 @@ def test_a_language_is_a_plain_word(nmt: Run, language: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dropped", "message"), [("text.de", "one of the corpora"), ("out/list", "inside of --out")]
+    ("dropped", "message"), [("text.de", "one of the corpora"), ("out/list", "inside --out")]
 )
 def test_the_list_of_dropped_pairs_destroys_nothing(nmt: Run, dropped: str, message: str) -> None:
     before = Path("text.de").read_bytes()
@@ -321,7 +321,7 @@ def test_a_given_vocabulary_excludes_settings_of_another(nmt: Run) -> None:
 def test_train_equal_to_valid_has_a_hint_of_its_own(nmt: Run) -> None:
     outcome = preprocess(nmt, "--train", TEXT, "--valid", TEXT, "--out", "out")
     assert outcome.code == 1
-    assert "train on other pairs" in outcome.hint
+    assert "use other training pairs" in outcome.hint
 
 
 def test_too_few_pairs_to_hold_out_are_said(nmt: Run) -> None:

@@ -31,4 +31,4 @@ def test_a_preset_is_shown_with_equations_paper_settings_and_parameters(nmt: Run
 def test_an_unknown_preset_names_the_nearest(nmt: Run) -> None:
     outcome = nmt("presets", "bahdanau")
     assert outcome.code == 2
-    assert "nearest: bahdanau2015" in outcome.error
+    assert "did you mean bahdanau2015" in outcome.error

@@ -73,15 +73,15 @@ def test_all_errors_are_reported_together_with_file_and_key(tmp_path: Path) -> N
         resolve(file, ["serch.beam_size=3", "search.beam_size=0", "nonsense"])
     message = caught.value.message
     assert f"{file}: seed is outside of any [section]" in message
-    assert f"{file}: train.sed is not a setting (nearest: train.seed)" in message
+    assert f"{file}: train.sed is not a setting (did you mean train.seed?)" in message
     assert f"vocabulary.size = 0 (file {file})" in message
-    assert "--set serch.beam_size is not a setting (nearest: search.beam_size)" in message
+    assert "--set serch.beam_size is not a setting (did you mean search.beam_size?)" in message
     assert "search.beam_size = 0 (--set): input should be greater than or equal to 1" in message
     assert "--set nonsense: expected section.key=value" in message
 
 
 def test_a_key_without_its_section_suggests_the_section() -> None:
-    with pytest.raises(ConfigError, match=r"nearest: train\.batch_tokens"):
+    with pytest.raises(ConfigError, match=r"did you mean train\.batch_tokens"):
         resolve(None, ["batch_tokens=3"])
 
 

@@ -1,4 +1,4 @@
-"""Hub datasets, through the real `load_dataset` on files of this disk: no network is needed."""
+"""Hub datasets, through the real `load_dataset` on local files, without a network."""
 
 import json
 import os
@@ -86,14 +86,14 @@ def test_a_slice_of_a_split_is_read(struct_file: Path) -> None:
 
 
 class TestErrors:
-    def test_columns_that_are_not_there_are_listed(self, struct_file: Path) -> None:
+    def test_missing_columns_are_an_error_that_lists_the_columns(self, struct_file: Path) -> None:
         with pytest.raises(CorpusError) as caught:
             list(read_pairs(parse_spec(f"hf:{struct_file}", source_lang="fr", target_lang="en")))
         assert "no columns fr and en" in caught.value.message
         assert "id, translation.de, translation.en" in caught.value.hint
 
     def test_columns_of_numbers_are_refused(self, struct_file: Path) -> None:
-        assert "holds int64, not text" in failure(f"hf:{struct_file}#id,translation.en").message
+        assert "contains int64, not text" in failure(f"hf:{struct_file}#id,translation.en").message
 
     def test_splits_and_configs_are_listed(self, flat_folder: Path) -> None:
         error = failure(f"hf:{flat_folder}::valid")
@@ -103,7 +103,7 @@ class TestErrors:
         assert "has no config test" in error.message
         assert f"hf:{flat_folder}::test" in error.hint
 
-    def test_missing_and_broken_files_are_told(self, tmp_path: Path) -> None:
+    def test_missing_and_broken_files_are_reported(self, tmp_path: Path) -> None:
         assert "nowhere.parquet" in failure(f"hf:parquet@data_files={tmp_path}/nowhere.parquet").message
         (tmp_path / "x.parquet").write_bytes(b"no parquet")
         assert "arquet" in failure(f"hf:{tmp_path}/x.parquet").message
@@ -121,11 +121,11 @@ class TestUnplugged:
     def unplug(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(hub, "_reachable", lambda endpoint: False)
 
-    def test_a_hub_that_cannot_be_reached_is_told_at_once(self) -> None:
+    def test_an_unreachable_hub_is_reported_at_once(self) -> None:
         start = time.monotonic()
         error = failure("hf:someone/something")
         assert time.monotonic() - start < 5
-        assert "cannot be reached" in error.message
+        assert "is unreachable" in error.message
         assert "HF_HUB_OFFLINE=1" in error.hint
 
     def test_a_cached_dataset_still_loads(self, flat_folder: Path, cache: Path) -> None:

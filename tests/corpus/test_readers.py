@@ -1,4 +1,4 @@
-"""Reading: what is written is what is read, and what cannot be read is said."""
+"""What is written is what is read, and text that cannot be read is an error."""
 
 import bz2
 import gzip
@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nmt_cli.corpus import Block, parse_spec, read_pairs
-from nmt_cli.errors import CorpusError
-from nmt_cli.files.lines import MAX_LINE_BYTES
+from nmt_cli.errors import CorpusError, UsageError
+from nmt_cli.files.line_reader import MAX_LINE_BYTES
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
@@ -155,8 +155,8 @@ class TestLines:
 
     def test_a_huge_line_is_an_error_that_is_found_early(self, tmp_path: Path) -> None:
         error = failure(two(tmp_path, b"a\nb\n" + b"c" * 10_000_000 + b"\nd\n", b"1\n2\n3\n4\n"))
-        assert "x.de, line 3 has 10000000 bytes" in error.message
-        assert "one sentence on a line" in error.hint
+        assert "x.de, line 3 is longer than 1,048,576 bytes" in error.message
+        assert "one sentence on each line" in error.hint
 
     def test_the_longest_line_allowed_is_read(self, tmp_path: Path) -> None:
         for end in (b"\n", b""):
@@ -165,7 +165,7 @@ class TestLines:
                 == MAX_LINE_BYTES
             )
             assert (
-                "line 2 has"
+                "line 2 is longer"
                 in failure(two(tmp_path, b"a\n" + b"c" * (MAX_LINE_BYTES + 1) + end, b"1\n2\n")).message
             )
 
@@ -189,7 +189,7 @@ class TestNoText:
             ("Привет всем\n".encode("koi8-r") * 9, "not UTF-8", "iconv"),
         ],
     )
-    def test_what_is_no_utf8_text_is_an_error(
+    def test_data_that_is_not_utf8_text_is_an_error(
         self, tmp_path: Path, content: bytes, message: str, hint: str
     ) -> None:
         error = failure(two(tmp_path, b"a\n", content))
@@ -197,7 +197,7 @@ class TestNoText:
         assert message in error.message
         assert hint in error.hint
 
-    def test_bad_text_is_still_text(self, corpora: Path, tmp_path: Path) -> None:
+    def test_damaged_text_is_still_text(self, corpora: Path, tmp_path: Path) -> None:
         path = corpora / "robustness" / "UTF-8-test.malformed.txt"
         assert len(pairs(f"{path},{path}")) == 300
         assert 60 < len(damage(f"{path},{path}")) < 75
@@ -213,17 +213,18 @@ class TestNoText:
 
 
 class TestUnequal:
-    def test_counts_and_names_are_told(self, tmp_path: Path) -> None:
+    def test_the_error_has_counts_and_names(self, tmp_path: Path) -> None:
         error = failure(two(tmp_path, b"a\n" * 20_000, b"b\n" * 20_003))
         assert error.message == f"{tmp_path}/x.de has 20000 lines, {tmp_path}/x.en has 20003"
         assert "line n of one file" in error.hint
 
-    def test_the_first_blank_line_is_told(self, tmp_path: Path) -> None:
+    def test_the_error_has_the_first_blank_line(self, tmp_path: Path) -> None:
         assert (
-            "the first blank line is 2 of the target" in failure(two(tmp_path, b"a\nb\n", b"1\n\n3\n")).hint
+            "the first blank line of the target is line 2"
+            in failure(two(tmp_path, b"a\nb\n", b"1\n\n3\n")).hint
         )
 
-    def test_blank_lines_at_the_end_are_told(self, tmp_path: Path) -> None:
+    def test_blank_lines_at_the_end_are_reported(self, tmp_path: Path) -> None:
         hint = failure(two(tmp_path, b"a\nb\n", b"1\n2\n\n \n")).hint
         assert "only blank lines after line 2" in hint
 
@@ -241,21 +242,21 @@ class TestUnequal:
             kept = [text for number, text in enumerate(lines, start=1) if number not in lost.get(lang, [])]
             (tmp_path / f"x.{lang}").write_bytes(b"\n".join(kept))
         hint = failure(tmp_path / "x").hint
-        found = int(hint.partition("from about line ")[2].split()[0])
+        found = int(hint.partition("diverge at about line ")[2].split()[0])
         assert abs(found - expected) <= 20
 
     def test_a_missing_end_is_recognized(self, corpora: Path, tmp_path: Path) -> None:
         for lang, count in (("de", 8000), ("en", 7600)):
             lines = gzip.decompress((corpora / "multi30k" / f"train.{lang}.gz").read_bytes()).split(b"\n")
             (tmp_path / f"x.{lang}").write_bytes(b"\n".join(lines[:count]))
-        assert "agree up to about line 7600" in failure(tmp_path / "x").hint
+        assert "match up to about line 7600" in failure(tmp_path / "x").hint
 
-    def test_nothing_is_claimed_where_lengths_tell_nothing(self, tmp_path: Path) -> None:
+    def test_nothing_is_claimed_if_lengths_are_uninformative(self, tmp_path: Path) -> None:
         generator = random.Random(3)
         sides = (
             b"\n".join(b"x" * generator.randrange(5, 90) for _ in range(3000 + extra)) for extra in (0, 1)
         )
-        assert "disagree from" not in failure(two(tmp_path, *sides)).hint
+        assert "diverge" not in failure(two(tmp_path, *sides)).hint
 
 
 class TestTables:
@@ -274,7 +275,7 @@ class TestTables:
         assert pairs(path) == [("a", "b"), ("broken", ""), ("c", "d")]
         assert damage(path) == {2: "malformed"}
 
-    def test_columns_that_are_not_there_are_an_error_that_shows_a_row(self, tmp_path: Path) -> None:
+    def test_missing_columns_are_an_error_that_shows_a_row(self, tmp_path: Path) -> None:
         error = failure(self.tsv(tmp_path, "a b\nc d\n"))
         assert "row 1 has 1 column: 'a b'" in error.message
         assert "#1,3" in error.hint
@@ -290,7 +291,7 @@ class TestTables:
 
     def test_a_closed_standard_input_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "stdin", None)
-        with pytest.raises(CorpusError, match="standard input, which is closed") as failed:
+        with pytest.raises(UsageError, match="expected TSV on standard input, which is closed") as failed:
             pairs("-")
         assert "pipe" in failed.value.hint
 
@@ -322,7 +323,7 @@ class TestTables:
         path = self.jsonl(tmp_path, [{"prompt": "a", "answer": {"text": "b"}}])
         assert pairs(f"{path}#prompt,answer.text") == [("a", "b")]
 
-    def test_rows_that_are_no_pairs_are_malformed_and_keep_their_place(self, tmp_path: Path) -> None:
+    def test_rows_that_are_not_pairs_are_malformed_and_keep_their_place(self, tmp_path: Path) -> None:
         good = {"de": "a", "en": "b"}
         bad: list[object] = ["{broken", {"de": "a"}, {"de": 1, "en": "b"}, "[1]"]
         path = self.jsonl(tmp_path, [*itertools.chain(*((row, good) for row in bad)), good])
@@ -335,12 +336,12 @@ class TestTables:
         assert (block.source, block.target) == (["a b c"], ["d"])
         assert block.removed == {"inner newline": 2}
 
-    def test_half_a_character_is_undecodable(self, tmp_path: Path) -> None:
+    def test_an_unpaired_surrogate_is_undecodable(self, tmp_path: Path) -> None:
         path = self.jsonl(tmp_path, [r'{"de": "a\ud800b", "en": "\ud83d\ude00"}'])
         assert damage(path) == {1: "undecodable"}
         assert pairs(path) == [("a\ufffdb", "😀")]
 
-    def test_fields_that_are_not_there_are_an_error_that_names_those_that_are(self, tmp_path: Path) -> None:
+    def test_missing_fields_are_an_error_that_lists_the_fields(self, tmp_path: Path) -> None:
         error = failure(self.jsonl(tmp_path, [{"translation": {"fr": "a", "en": "b"}, "id": 7}] * 3))
         assert "'de' and 'en'" in error.message
         assert "translation.fr, translation.en, id" in error.hint

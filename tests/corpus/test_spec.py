@@ -110,7 +110,7 @@ class TestForms:
 
 @pytest.mark.usefixtures("folder")
 class TestMistakes:
-    def test_a_missing_file_names_what_was_looked_for_and_what_is_near(self) -> None:
+    def test_a_missing_file_is_an_error_with_similar_names(self) -> None:
         error = failure("data/trian")
         assert "data/trian.de" in error.message
         assert "train.de" in error.hint
@@ -119,7 +119,7 @@ class TestMistakes:
         assert "x.tsv" in error.hint
         assert "data/train.fr does not exist" in failure("data/train.de,data/train.fr").message
 
-    def test_a_missing_side_is_told_from_a_missing_corpus(self) -> None:
+    def test_a_missing_side_is_distinguished_from_a_missing_corpus(self) -> None:
         Path("half.de").touch()
         error = failure("half")
         assert "half.en" in error.message
@@ -140,20 +140,20 @@ class TestMistakes:
         assert isinstance(error, CorpusError)
         assert "data/train.de and data/train.de.gz exist" in error.message
 
-    def test_one_side_alone_is_no_corpus(self) -> None:
+    def test_one_file_is_not_a_parallel_corpus(self) -> None:
         assert "data/train" in failure("data/train.de").hint
 
     @pytest.mark.parametrize("name", ["x.parquet", "x.csv", "x.tmx", "x.zip", "x.tar.gz", "x.xlsx", "x.json"])
-    def test_a_format_that_is_not_text_is_refused_with_the_way_out(self, name: str) -> None:
+    def test_an_unsupported_format_is_refused_with_an_alternative(self, name: str) -> None:
         Path(name).touch()
         assert Path(name).suffix in failure(name).message or ".tar" in failure(name).message
         assert failure(name).hint
 
-    def test_a_weight_has_a_limit_that_is_told(self) -> None:
+    def test_a_weight_above_the_limit_is_an_error(self) -> None:
         assert parse("data/train@weight=1000").weight == 1000
         assert "not a positive number up to 1000" in failure("data/train@weight=1000.1").message
 
-    def test_a_name_that_no_file_can_have_cannot_be_read(self) -> None:
+    def test_a_name_that_is_too_long_cannot_be_read(self) -> None:
         for text in ("x" * 300, "x" * 300 + ".tsv", "data/train.de," + "x" * 300):
             error = failure(text)
             assert isinstance(error, CorpusError)
@@ -185,7 +185,7 @@ class TestMistakes:
             assert error.message.endswith("Permission denied")
             assert "permission" in error.hint
 
-    def test_a_directory_that_cannot_be_listed_is_no_reason_to_fail_otherwise(
+    def test_a_directory_that_cannot_be_listed_does_not_hide_the_error(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def refusing(path: Path) -> None:
@@ -228,12 +228,12 @@ class TestMistakes:
             "a.de,",
         ],
     )
-    def test_what_makes_no_sense_is_a_usage_error(self, text: str) -> None:
+    def test_nonsense_is_a_usage_error(self, text: str) -> None:
         assert isinstance(failure(text), UsageError)
         assert failure(text).hint
 
-    def test_an_unknown_option_of_a_hub_dataset_names_the_nearest(self) -> None:
-        assert "nearest: @revision" in failure("hf:a/b@revison=x").message
+    def test_an_unknown_option_of_a_hub_dataset_suggests_the_closest(self) -> None:
+        assert "did you mean @revision" in failure("hf:a/b@revison=x").message
 
-    def test_a_misspelt_option_of_a_file_is_suspected(self) -> None:
-        assert "perhaps you meant @weight=" in failure("data/train@wieght=2").hint
+    def test_a_misspelled_option_of_a_file_is_suspected(self) -> None:
+        assert "did you mean @weight=" in failure("data/train@wieght=2").hint

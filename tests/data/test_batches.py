@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from nmt_cli.config import TrainConfig, VocabularyConfig
 from nmt_cli.data.batch import Batch, collate, pad_source
-from nmt_cli.data.batches import Portion, TrainingBatches, batches_by_length
+from nmt_cli.data.batches import RankBatch, TrainingBatches, batches_by_length
 from nmt_cli.data.directory import CorpusRows, Split, SplitWriter
-from nmt_cli.data.ragged import Ragged
-from nmt_cli.errors import StoreError, UsageError
+from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.vocabulary import Vocabularies, Vocabulary
-from nmt_cli.vocabulary.token_ids import BOS, EOS, PAD
+from nmt_cli.vocabulary.token_ids import BOS, EOS, PAD, Ragged
 
 torch.set_num_threads(1)
 
@@ -125,7 +124,7 @@ def pairs_at(split: Split, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -
     return [(source[i].tolist(), target[i].tolist()) for i in range(len(rows))]
 
 
-def equal(one: list[Portion], two: list[Portion]) -> bool:
+def equal(one: list[RankBatch], two: list[RankBatch]) -> bool:
     return all(
         replace(a, batch=None) == replace(b, batch=None)
         and (a.batch is b.batch or (a.batch and b.batch and same(a.batch, b.batch)))
@@ -186,7 +185,7 @@ def test_the_end_of_an_epoch_is_a_position_too(split: Split) -> None:
     assert (portion.epoch, portion.index) == (2, 0)
 
 
-def test_sampling_changes_the_split_but_not_the_text(split: Split, vocabularies: Vocabularies) -> None:
+def test_sampling_changes_the_segmentation_but_not_the_text(split: Split, vocabularies: Vocabularies) -> None:
     config = CONFIG.model_copy(update={"subword_sampling": 0.3})
     batches = TrainingBatches(split, config, vocabularies=vocabularies)
     epochs = []
@@ -205,7 +204,9 @@ def test_sampling_changes_the_split_but_not_the_text(split: Split, vocabularies:
 
 
 @pytest.mark.parametrize("kind", ["char", "word"])
-def test_sampling_from_one_split_only_is_refused(split: Split, vocabularies: Vocabularies, kind: str) -> None:
+def test_sampling_from_a_single_segmentation_is_refused(
+    split: Split, vocabularies: Vocabularies, kind: str
+) -> None:
     config = CONFIG.model_copy(update={"subword_sampling": 0.1})
     other = Vocabulary.train([" ".join(WORDS)] * 5, VocabularyConfig.model_validate({"kind": kind}))
     with pytest.raises(UsageError, match=f"train.subword_sampling .* vocabulary.kind = {kind}") as failed:
@@ -221,7 +222,7 @@ def test_weights_come_from_the_corpora(split: Split) -> None:
 
 
 def test_no_pairs_at_all_is_an_error(split: Split) -> None:
-    with pytest.raises(StoreError, match="no training pairs"):
+    with pytest.raises(DirectoryError, match="no training pairs"):
         TrainingBatches(split, CONFIG, corpora=[CorpusRows("a", 0, 1000, 0.0)]).plan(1)
 
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from nmt_cli.config import VocabularyConfig, resolve
 from nmt_cli.data.directory import CorpusRows, DataDirectory, Side, Split, SplitWriter
-from nmt_cli.data.ragged import Ragged, gather, narrowest
-from nmt_cli.errors import OutputError, StoreError
+from nmt_cli.errors import DirectoryError, OutputError
 from nmt_cli.files.manifest import write_manifest
 from nmt_cli.vocabulary import Vocabularies, Vocabulary
+from nmt_cli.vocabulary.token_ids import Ragged, gather, narrowest
 
 Pair = tuple[str, str, list[int], list[int]]
 
@@ -123,22 +123,22 @@ def test_opening_reads_no_values_into_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage" * 99])
-def test_a_file_that_is_no_store_is_an_error(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_split_is_an_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.arrow"
     path.write_bytes(content)
-    with pytest.raises(StoreError, match=r"x\.arrow"):
+    with pytest.raises(DirectoryError, match=r"x\.arrow"):
         Split.open(path)
 
 
 def test_a_truncated_file_is_an_error(tmp_path: Path) -> None:
     path = write(tmp_path / "x.arrow", make(100))
     path.write_bytes(path.read_bytes()[:-500])
-    with pytest.raises(StoreError, match=r"x\.arrow is damaged"):
+    with pytest.raises(DirectoryError, match=r"x\.arrow is damaged"):
         Split.open(path)
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="cannot read"):
+    with pytest.raises(DirectoryError, match="cannot read"):
         Split.open(tmp_path / "none.arrow")
 
 
@@ -181,7 +181,7 @@ def directory(tmp_path: Path, vocabularies: Vocabularies) -> Path:
     return tmp_path
 
 
-def test_any_name_of_a_file_can_be_the_name_of_a_corpus(tmp_path: Path, vocabularies: Vocabularies) -> None:
+def test_any_file_name_can_be_the_name_of_a_corpus(tmp_path: Path, vocabularies: Vocabularies) -> None:
     folder = tmp_path / os.fsdecode(b"gr\xfc\xdfe")
     folder.mkdir()
     write(folder / "train.arrow", make(5))
@@ -197,7 +197,7 @@ def test_any_name_of_a_file_can_be_the_name_of_a_corpus(tmp_path: Path, vocabula
     assert DataDirectory.open(folder, hashes=True).corpora == tuple(corpora)
 
 
-def test_a_data_directory_gives_back_what_it_was_made_of(directory: Path, vocabularies: Vocabularies) -> None:
+def test_a_data_directory_returns_what_was_written(directory: Path, vocabularies: Vocabularies) -> None:
     data = DataDirectory.open(directory, hashes=True)
     assert (len(data.train), data.valid and len(data.valid), data.test) == (50, 5, None)
     assert (data.source_lang, data.target_lang) == ("de", "en")
@@ -209,10 +209,10 @@ def test_a_data_directory_gives_back_what_it_was_made_of(directory: Path, vocabu
 
 def test_a_data_directory_without_training_data_is_an_error(directory: Path) -> None:
     (directory / "train.arrow").unlink()
-    with pytest.raises(StoreError, match=r"train\.arrow is missing"):
+    with pytest.raises(DirectoryError, match=r"train\.arrow is missing"):
         DataDirectory.open(directory)
     write_manifest(directory, "data")
-    with pytest.raises(StoreError, match="has no training data"):
+    with pytest.raises(DirectoryError, match="has no training data"):
         DataDirectory.open(directory)
 
 
@@ -221,5 +221,5 @@ def test_a_setting_of_another_version_is_an_error_for_the_user(directory: Path) 
     content["settings"]["train"]["unheard_of"] = 1
     (directory / "config.json").write_text(json.dumps(content))
     write_manifest(directory, "data")
-    with pytest.raises(StoreError, match="unheard_of"):
+    with pytest.raises(DirectoryError, match="unheard_of"):
         DataDirectory.open(directory)

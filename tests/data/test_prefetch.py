@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from nmt_cli.data.prefetch import prefetch
+from nmt_cli.data.batches import prefetch
 
 
 def threads() -> int:
@@ -13,12 +13,12 @@ def threads() -> int:
 
 
 @pytest.mark.parametrize("depth", [1, 3, 1000])
-def test_all_items_come_in_order(depth: int) -> None:
+def test_all_items_arrive_in_order(depth: int) -> None:
     assert list(prefetch(iter(range(500)), depth)) == list(range(500))
     assert threads() == 0
 
 
-def test_an_error_comes_after_the_items_before_it() -> None:
+def test_an_error_is_raised_after_the_items_before_it() -> None:
     def items() -> Iterator[int]:
         yield 1
         yield 2

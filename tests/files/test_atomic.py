@@ -1,4 +1,4 @@
-"""Results appear whole or not at all."""
+"""A file or directory is complete or does not exist."""
 
 import errno
 import os
@@ -31,7 +31,7 @@ def test_a_directory_appears_when_its_block_ends(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "problem", [ValueError("x"), KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left on device")]
 )
-def test_whatever_goes_wrong_nothing_is_left_and_the_old_one_stays(
+def test_a_failure_leaves_nothing_behind_and_keeps_the_old_directory(
     tmp_path: Path, problem: BaseException
 ) -> None:
     make(tmp_path / "out", "old")
@@ -47,7 +47,7 @@ def test_whatever_goes_wrong_nothing_is_left_and_the_old_one_stays(
 
 def test_an_existing_directory_is_refused_unless_overwrite(tmp_path: Path) -> None:
     make(tmp_path / "out", "old")
-    with pytest.raises(UsageError, match="exists already") as caught:
+    with pytest.raises(UsageError, match="already exists") as caught:
         make(tmp_path / "out", "new")
     assert "--overwrite" in caught.value.hint
     make(tmp_path / "out", "new", overwrite=True)
@@ -55,16 +55,16 @@ def test_an_existing_directory_is_refused_unless_overwrite(tmp_path: Path) -> No
     assert names(tmp_path) == ["out"]
 
 
-def test_a_directory_that_is_not_ours_is_never_overwritten(tmp_path: Path) -> None:
+def test_a_directory_with_other_files_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "thesis").write_text("years of work")
-    with pytest.raises(UsageError, match="holds files that are not of this kind"):
+    with pytest.raises(UsageError, match="contains other files"):
         make(tmp_path, "new", overwrite=True)
     assert names(tmp_path) == ["thesis"]
 
 
-def test_a_directory_that_appeared_meanwhile_is_not_touched(tmp_path: Path) -> None:
+def test_a_directory_that_appears_in_the_meantime_is_not_touched(tmp_path: Path) -> None:
     with (
-        pytest.raises(UsageError, match="not of this kind"),
+        pytest.raises(UsageError, match="contains other files"),
         new_directory(tmp_path / "out", overwrite=False),
     ):
         (tmp_path / "out").mkdir()
@@ -76,11 +76,11 @@ def test_the_current_directory_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "deep").mkdir()
     monkeypatch.chdir(tmp_path / "deep")
     for path in (Path(), Path("..")):
-        with pytest.raises(UsageError, match="is the directory you are in"):
+        with pytest.raises(UsageError, match="is the current directory"):
             make(path, "x", overwrite=True)
 
 
-def test_a_link_stays_and_what_it_points_to_is_written(tmp_path: Path) -> None:
+def test_a_symbolic_link_is_kept_and_its_target_is_written(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     make(tmp_path / "link", "x")
@@ -89,10 +89,10 @@ def test_a_link_stays_and_what_it_points_to_is_written(tmp_path: Path) -> None:
     assert names(tmp_path) == ["link", "real"]
 
 
-def test_what_a_killed_process_was_replacing_comes_back(tmp_path: Path) -> None:
+def test_a_directory_that_a_killed_process_was_replacing_is_restored(tmp_path: Path) -> None:
     make(tmp_path / "out", "old")
     (tmp_path / "out").rename(tmp_path / ".out.old-999999999")
-    with pytest.raises(UsageError, match="exists already"):
+    with pytest.raises(UsageError, match="already exists"):
         make(tmp_path / "out", "new")
     assert (tmp_path / "out" / "content").read_text() == "old"
 
@@ -103,7 +103,7 @@ def test_an_empty_directory_may_be_filled(tmp_path: Path) -> None:
     assert names(tmp_path / "out") == ["content", MANIFEST]
 
 
-def test_a_file_in_the_way_is_an_error(tmp_path: Path) -> None:
+def test_a_file_at_the_path_of_a_directory_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
     with pytest.raises(UsageError, match="is not a directory"):
         make(tmp_path / "out", "new", overwrite=True)
@@ -111,7 +111,7 @@ def test_a_file_in_the_way_is_an_error(tmp_path: Path) -> None:
         make(tmp_path / "out" / "deeper", "new")
 
 
-def test_what_a_killed_process_left_behind_is_removed(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     dead, living = tmp_path / ".out.partial-999999999", tmp_path / f".out.partial-{os.getppid()}"
     dead.mkdir()
     living.mkdir()

@@ -1,4 +1,4 @@
-"""Whole lines, whatever happens."""
+"""Only complete lines are written, whatever happens."""
 
 import signal
 import subprocess
@@ -19,7 +19,7 @@ with line_output(None) as write:
 """
 
 
-def test_ctrl_c_within_a_long_line_lets_it_end() -> None:
+def test_ctrl_c_does_not_interrupt_a_long_line() -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", WRITER],
         stdout=subprocess.PIPE,
@@ -35,7 +35,7 @@ def test_ctrl_c_within_a_long_line_lets_it_end() -> None:
     assert child.wait(timeout=30) != 0
 
 
-def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_file_appears_complete_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "out"
     try:
         with line_output(path) as write:

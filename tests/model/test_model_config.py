@@ -128,7 +128,7 @@ def test_resolving_a_preset_gives_its_settings() -> None:
 def test_an_unknown_preset_is_refused_and_the_nearest_named() -> None:
     with pytest.raises(ConfigError) as caught:
         resolve(assignments=["model.preset=bahdanau2014"])
-    assert "nearest: bahdanau2015" in caught.value.message
+    assert "did you mean bahdanau2015" in caught.value.message
 
 
 def test_every_setting_has_one_line_of_meaning() -> None:

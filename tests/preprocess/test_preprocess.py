@@ -1,4 +1,4 @@
-"""From text to a data directory: what is kept, what is dropped, what is written."""
+"""From text to a data directory: which pairs are kept and dropped, and what is written."""
 
 import hashlib
 import json
@@ -6,15 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
-from nmt_cli.config import FILTERS, TRANSLATION_PRESETS, ModelConfig, resolve
-from nmt_cli.corpus import parallel
+from nmt_cli.config import FILTERS, resolve
+from nmt_cli.corpus import workers
 from nmt_cli.data.directory import DataDirectory, Split
 from nmt_cli.errors import CorpusError, UsageError, VocabularyError
-from nmt_cli.model import build_model
 from nmt_cli.preprocess import Request, preprocess
-from nmt_cli.preprocess.memory import count_parameters
 from nmt_cli.vocabulary import Vocabularies
 
 from .conftest import Pair, Runner, numbered, write_pairs
@@ -68,18 +65,18 @@ def test_each_filter_drops_the_pair_and_nothing_else(
 ) -> None:
     pairs = numbered(40)
     card = run([*pairs[:20], pair, *pairs[20:]], *NO_HOLDOUT)
-    assert card.tally.counts == {reason: 1}
+    assert card.drop_log.counts == {reason: 1}
     assert pairs_of(DataDirectory.open(tmp_path / "out").train) == pairs
 
 
 @pytest.mark.parametrize(("reason", "pair"), DIRTY)
-def test_each_filter_can_be_switched_off(run: Runner, tmp_path: Path, reason: str, pair: Pair) -> None:
+def test_each_filter_can_be_disabled(run: Runner, tmp_path: Path, reason: str, pair: Pair) -> None:
     card = run([*numbered(40), pair], f"data.{reason}=false", *NO_HOLDOUT)
-    assert card.tally.total == 0
+    assert card.drop_log.total == 0
     assert pairs_of(DataDirectory.open(tmp_path / "out").train)[-1] == pair
 
 
-def test_all_filters_off_keep_every_pair(run: Runner, tmp_path: Path) -> None:
+def test_without_filters_every_pair_is_kept(run: Runner, tmp_path: Path) -> None:
     pairs = [*numbered(20), *(pair for _, pair in DIRTY)]
     run(pairs, *(f"data.{name}=false" for name in FILTERS), *NO_HOLDOUT)
     assert pairs_of(DataDirectory.open(tmp_path / "out").train) == pairs
@@ -88,8 +85,8 @@ def test_all_filters_off_keep_every_pair(run: Runner, tmp_path: Path) -> None:
 def test_every_filter_is_a_setting_and_every_reason_is_counted(run: Runner, tmp_path: Path) -> None:
     valid = write_pairs(tmp_path / "valid", numbered(3))
     card = run([*numbered(40), *(pair for _, pair in DIRTY)], "data.test_size=0", valid=[valid])
-    assert set(card.tally.counts) == set(FILTERS)
-    assert card.splits["train"].pairs + card.tally.total == 49
+    assert set(card.drop_log.counts) == set(FILTERS)
+    assert card.splits["train"].pairs + card.drop_log.total == 49
 
 
 def test_valid_and_test_keep_every_line(run: Runner, tmp_path: Path) -> None:
@@ -100,16 +97,18 @@ def test_valid_and_test_keep_every_line(run: Runner, tmp_path: Path) -> None:
     assert pairs_of(data.valid) == pairs_of(data.test) == dirty
     assert (tmp_path / "out" / "valid.de").read_bytes() == (tmp_path / "valid.de").read_bytes()
     assert (tmp_path / "out" / "test.en").read_bytes() == (tmp_path / "test.en").read_bytes()
-    assert card.tally.counts["in_heldout"] == 2
+    assert card.drop_log.counts["in_heldout"] == 2
     assert "valid-is-test" in run.warnings
 
 
-def test_a_malformed_line_of_a_test_set_is_an_error_and_of_train_a_loss(run: Runner, tmp_path: Path) -> None:
+def test_a_malformed_line_is_dropped_from_train_and_an_error_in_a_test_set(
+    run: Runner, tmp_path: Path
+) -> None:
     rows = "".join(f"{a}\t{b}\n" for a, b in numbered(30))
     broken = tmp_path / "broken.tsv"
     broken.write_text(rows + "only one column\n" + "letzte\tlast\n", encoding="utf-8")
     card = run(str(broken), *NO_HOLDOUT)
-    assert card.tally.counts == {"malformed": 1}
+    assert card.drop_log.counts == {"malformed": 1}
     assert pairs_of(DataDirectory.open(tmp_path / "out").train)[-1] == ("letzte", "last")
     with pytest.raises(CorpusError, match="line 31 is not a pair"):
         run(numbered(30), out="other", test=[str(broken)])
@@ -126,7 +125,7 @@ def test_held_out_sets_share_no_sentence_with_train_or_each_other(run: Runner, t
         assert not sentences[0] & sentences[1]
         assert not sentences[0] & sentences[2]
         assert not sentences[1] & sentences[2]
-    assert sum(len(split) for split in splits) + card.tally.total == 3000
+    assert sum(len(split) for split in splits) + card.drop_log.total == 3000
     assert card.origins == {"valid": "held out from train", "test": "held out from train"}
 
 
@@ -141,7 +140,7 @@ def test_only_the_missing_set_is_held_out(run: Runner, tmp_path: Path) -> None:
 def test_the_bytes_do_not_depend_on_the_number_of_workers(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parallel, "_WORTH_IT", 1)
+    monkeypatch.setattr(workers, "_MIN_ITEMS", 1)
     pairs = [(f"Satz {n} von vielen", f"sentence {n * 7 % 30_000} of many") for n in range(35_000)]
     spec = write_pairs(tmp_path / "train", pairs)
     run(spec, out="one", workers=1)
@@ -179,7 +178,9 @@ def test_lowercase_and_replacements_change_tokens_and_not_references(run: Runner
 
 
 @pytest.mark.parametrize("content", ["no tab\n", "\tto nothing\n", "a\tb\tc\n"])
-def test_a_wrong_table_of_replacements_names_the_line(run: Runner, tmp_path: Path, content: str) -> None:
+def test_an_invalid_table_of_replacements_is_an_error_with_the_line(
+    run: Runner, tmp_path: Path, content: str
+) -> None:
     table = tmp_path / "table.tsv"
     table.write_text("fine\tok\n" + content, encoding="utf-8")
     with pytest.raises(CorpusError, match="line 2 is not a replacement"):
@@ -192,7 +193,7 @@ def test_separate_vocabularies(run: Runner, tmp_path: Path) -> None:
     assert not DataDirectory.open(tmp_path / "out").vocabularies.joint
 
 
-def test_a_given_vocabulary_is_used_as_it_is(run: Runner, tmp_path: Path) -> None:
+def test_a_given_vocabulary_is_used_unchanged(run: Runner, tmp_path: Path) -> None:
     run(numbered(60), out="first")
     card = run(
         [("ganz anders", "quite different"), ("ja", "yes")], out="second", vocabulary=tmp_path / "first"
@@ -203,7 +204,7 @@ def test_a_given_vocabulary_is_used_as_it_is(run: Runner, tmp_path: Path) -> Non
         run(numbered(9), out="third", vocabulary=tmp_path)
 
 
-def test_the_vocabulary_learns_from_a_sample_that_the_seed_decides(run: Runner, tmp_path: Path) -> None:
+def test_the_vocabulary_is_trained_on_a_sample_that_depends_on_the_seed(run: Runner, tmp_path: Path) -> None:
     words = [f"{a}{b}" for a in "abcdefghij" for b in "klmnopqrst"]
     pairs = [(words[n % 100] * 2, words[n // 10 % 100] * 2) for n in range(1000)]
     models = {}
@@ -217,9 +218,9 @@ def test_the_vocabulary_learns_from_a_sample_that_the_seed_decides(run: Runner, 
     assert len(set(models.values())) == 3
 
 
-def test_nothing_left_is_an_error_that_counts_the_reasons(run: Runner, tmp_path: Path) -> None:
+def test_dropping_every_pair_is_an_error_that_counts_the_reasons(run: Runner, tmp_path: Path) -> None:
     with pytest.raises(
-        CorpusError, match="no training pair is left of 3: copy_of_source 2, blank 1"
+        CorpusError, match="all 3 training pairs were dropped: copy_of_source 2, blank 1"
     ) as caught:
         run([("a", "a"), ("b", "b"), ("", "c")])
     assert "--keep-all" in caught.value.hint
@@ -241,7 +242,7 @@ def test_the_dropped_list_has_every_line_with_its_reason_and_text(run: Runner, t
     assert rows[1][3:] == ["", "back\\\\slash"]
 
 
-def test_the_card_tells_counts_examples_lengths_and_shares(run: Runner, tmp_path: Path) -> None:
+def test_the_card_has_counts_examples_lengths_and_shares(run: Runner, tmp_path: Path) -> None:
     valid = write_pairs(tmp_path / "valid", [("語語語", "字")])
     run([*numbered(40), *[(f"copy {n}", f"copy {n}") for n in range(5)]], "data.test_size=0", valid=[valid])
     card = json.loads((tmp_path / "out" / "data-card.json").read_text(encoding="utf-8"))
@@ -254,7 +255,6 @@ def test_the_card_tells_counts_examples_lengths_and_shares(run: Runner, tmp_path
     assert train["source"]["words"] == 160
     assert card["splits"]["valid"]["source"]["byte_share"] > 0.8
     assert card["vocabulary"] == {"kind": "bpe", "joint": True, "source_size": 320, "target_size": 320}
-    assert card["training_memory_bytes"] > 0
     text = (tmp_path / "out" / "data-card.md").read_text(encoding="utf-8")
     assert "copy_of_source" in text
     assert "line 43" in text
@@ -265,12 +265,3 @@ def test_no_training_corpus_is_an_error(tmp_path: Path) -> None:
     request = Request(source_lang="de", target_lang="en", train=[], out=tmp_path / "out", settings=resolve())
     with pytest.raises(UsageError, match="no training corpus"):
         preprocess(request, lambda report: None)
-
-
-@pytest.mark.parametrize("name", TRANSLATION_PRESETS)
-@pytest.mark.parametrize("changes", [{}, {"hidden_size": 64, "embedding_size": 32}])
-def test_the_memory_estimate_knows_the_size_of_every_preset(name: str, changes: dict[str, int]) -> None:
-    config = ModelConfig.from_preset(name, **changes)
-    model = build_model(config, 500, 400, shared=False, generator=torch.Generator().manual_seed(1))
-    true = sum(parameter.numel() for parameter in model.parameters())
-    assert count_parameters(config, 500, 400, joint=False) == pytest.approx(true, rel=0.05)

@@ -96,7 +96,7 @@ def test_validation_of_en_vi_is_never_the_test_set() -> None:
 def test_an_unknown_recipe_names_the_nearest() -> None:
     with pytest.raises(UsageError) as caught:
         find_recipe("multi30k-deen")
-    assert "nearest: multi30k-de-en" in caught.value.message
+    assert "did you mean multi30k-de-en" in caught.value.message
 
 
 def test_an_unknown_key_in_a_recipe_is_reported(recipes: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from nmt_cli.errors import StoreError
+from nmt_cli.errors import DirectoryError
 from nmt_cli.recipe import Expected, check_score
 from nmt_cli.run.logs import ScoresLog
 
@@ -67,6 +67,6 @@ def test_a_score_with_another_signature_is_not_comparable(tmp_path: Path) -> Non
 
 
 def test_a_run_without_an_evaluation_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(StoreError) as caught:
+    with pytest.raises(DirectoryError) as caught:
         check_score(expected(), tmp_path)
     assert "has no BLEU score yet" in caught.value.message

@@ -37,9 +37,9 @@ def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["DATA"], 2, "no run directory given", "--out RUN_DIR"),
         (["NOWHERE", "--out", "NEW"], 1, "there is no directory NOWHERE", "nmt preprocess"),
         (["RUN", "--out", "NEW"], 1, "RUN is a run directory", "give a data directory"),
-        (["DATA", "--out", "RUN"], 2, "RUN exists already", "--overwrite"),
-        (["DATA", "--out", "NEW", "--preset", "luong2016"], 2, "no such preset (nearest: luong2015", "nmt config"),
-        (["DATA", "--out", "NEW", "--set", "train.batch_token=3"], 2, "nearest: train.batch_tokens", "nmt config"),
+        (["DATA", "--out", "RUN"], 2, "RUN already exists", "--overwrite"),
+        (["DATA", "--out", "NEW", "--preset", "luong2016"], 2, "no such preset (did you mean luong2015", "nmt config"),
+        (["DATA", "--out", "NEW", "--set", "train.batch_token=3"], 2, "did you mean train.batch_tokens", "nmt config"),
         (["DATA", "NOWHERE.toml", "--out", "NEW"], 2, "cannot read NOWHERE.toml", "TOML file"),
         (["DATA", "--out", "NEW", "--device", "cuda:7"], 2, "no such device: cuda:7", "available: cpu"),
         (["DATA", "--out", "NEW", "--set", "vocabulary.size=99"], 2, "but DATA was made with 300", "preprocess"),
@@ -119,7 +119,7 @@ def test_overwrite_replaces_only_runs(nmt: Run, data: Path, finished: Path, tmp_
         for command in (["train", copy, *options("train.max_updates=1")], ["average", finished, finished]):
             outcome = nmt(*command, "--out", out, "--overwrite")
             assert outcome.code == 2
-            assert "not of this kind, so it is not overwritten" in outcome.stderr
+            assert "contains other files, so it is not overwritten" in outcome.stderr
     assert (foreign / "lock").read_text() == "of another program"
     DataDirectory.open(copy)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from nmt_cli.errors import OutputError, StoreError
+from nmt_cli.errors import DirectoryError, OutputError
 from nmt_cli.files.atomic import cannot_write
 from nmt_cli.run import RunDirectory
 from nmt_cli.run.checkpoint import Checkpoints
@@ -169,13 +169,13 @@ def test_a_damaged_checkpoint_is_rejected(data: Path, tmp_path: Path) -> None:
     file = out / "state" / "update-00000001.safetensors"
     content = file.read_bytes()
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(StoreError, match="was changed after it was written"):
+    with pytest.raises(DirectoryError, match="was changed after it was written"):
         resume_run(out)
     file.write_bytes(content[:50])
-    with pytest.raises(StoreError, match="is truncated"):
+    with pytest.raises(DirectoryError, match="is truncated"):
         resume_run(out)
     (out / "state" / "current.json").write_text("{")
-    with pytest.raises(StoreError, match=r"current\.json is damaged"):
+    with pytest.raises(DirectoryError, match=r"current\.json is damaged"):
         resume_run(out)
 
 
@@ -185,13 +185,13 @@ def test_a_damaged_model_is_rejected(data: Path, tmp_path: Path) -> None:
     model = out / "model.safetensors"
     content = model.read_bytes()
     model.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(StoreError, match="was changed after it was written"):
+    with pytest.raises(DirectoryError, match="was changed after it was written"):
         RunDirectory.open(out).load_model()
     model.write_bytes(content[:60])
-    with pytest.raises(StoreError, match="is truncated"):
+    with pytest.raises(DirectoryError, match="is truncated"):
         RunDirectory.open(out)
     model.unlink()
-    with pytest.raises(StoreError, match=r"model\.safetensors is missing"):
+    with pytest.raises(DirectoryError, match=r"model\.safetensors is missing"):
         RunDirectory.open(out)
 
 

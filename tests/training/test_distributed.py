@@ -64,7 +64,7 @@ def test_a_failing_process_stops_all_with_its_message(data: Path, tmp_path: Path
     (tmp_path / "run" / "something").touch()
     done = torchrun(data, "--out", tmp_path / "run", *options)
     assert done.returncode != 0
-    assert f"error: {tmp_path / 'run'} holds files that are not of this kind" in done.stderr
+    assert f"error: {tmp_path / 'run'} contains other files" in done.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the other process in /proc")

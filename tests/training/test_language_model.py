@@ -58,8 +58,8 @@ def write(path: Path, count: int, seed: int) -> float:
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
-    """A one-sided data directory, and the true perplexity of its validation set."""
-    folder = tmp_path_factory.mktemp("one-sided")
+    """A monolingual data directory, and the true perplexity of its validation set."""
+    folder = tmp_path_factory.mktemp("monolingual")
     write(folder / "train.yy", 2000, 1)
     true = write(folder / "valid.yy", 300, 2)
     request = Request(
@@ -100,7 +100,7 @@ def test_a_language_model_reaches_the_true_perplexity_of_its_text(
     run = RunDirectory.open(learned, hashes=True)
     assert run.config.model.preset == "zaremba2014"
     assert run.config.model.is_language_model
-    assert run.resolved.provenance["model.preset"] == "one-sided text"
+    assert run.resolved.provenance["model.preset"] == "monolingual text"
     assert run.resolved.provenance["model.cell"] == "preset zaremba2014"
     assert run.resolved.provenance["model.decoder_layers"] == "--set"
     records = [json.loads(line) for line in (learned / "metrics.jsonl").read_text().splitlines()]

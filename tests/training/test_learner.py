@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from nmt_cli.config import TrainConfig
-from nmt_cli.data.batches import Portion, TrainingBatches
+from nmt_cli.data.batches import RankBatch, TrainingBatches
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.errors import TrainingError, UsageError
 from nmt_cli.model import Seq2Seq
@@ -51,12 +51,12 @@ def test_accumulation_equals_one_big_batch(data: Path) -> None:
     torch.testing.assert_close(big.sums, small.sums)
 
 
-def _slices(data: Path, rank: int, world: int) -> Iterator[Portion]:
+def _slices(data: Path, rank: int, world: int) -> Iterator[RankBatch]:
     opened, config = DataDirectory.open(data), settings("train.batch_sentences=12").config
     for portion in TrainingBatches(opened.train, config.train, rank=rank, world=world).stream():
         assert portion.batch is not None
         # As if each were a batch of its own.
-        yield Portion(
+        yield RankBatch(
             portion.epoch, portion.index, portion.batch, len(portion.batch.source), len(portion.batch.labels)
         )
 

@@ -10,10 +10,9 @@ import torch
 
 from nmt_cli.drawing.curves import draw_curves
 from nmt_cli.drawing.svg import ticks
-from nmt_cli.files.durable import read_tensors
 from nmt_cli.metrics import bleu, chrf, tokenizer_for
 from nmt_cli.run import RunDirectory
-from nmt_cli.run.weights import mean_weights, weights_of
+from nmt_cli.run.weights import mean_weights, read_tensors, weights_of
 from nmt_cli.translator import Details, Translator
 
 from .conftest import Run, make_data, options, write_pairs

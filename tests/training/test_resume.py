@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt_cli.errors import ConfigError, StoreError
+from nmt_cli.errors import ConfigError, DirectoryError
 from nmt_cli.model import Seq2Seq
 from nmt_cli.training import (
     CheckpointReport,
@@ -173,13 +173,13 @@ def test_other_data_is_rejected_and_moved_data_is_accepted(data: Path, tmp_path:
     shutil.copytree(data, moved)
     train(moved, out, "train.max_updates=2")
     moved.rename(tmp_path / "away")
-    with pytest.raises(StoreError, match=r"is no longer at .*moved") as caught:
+    with pytest.raises(DirectoryError, match=r"is no longer at .*moved") as caught:
         resume_run(out)
     assert f"nmt train DATA_DIR --resume {out}" in caught.value.hint
     assert isinstance(resume_run(out, "train.max_updates=3", data=tmp_path / "away")[-1], EndReport)
     manifest = tmp_path / "away" / "manifest.json"
     manifest.write_text(manifest.read_text() + "\n")
-    with pytest.raises(StoreError, match=r"is not the data that .* was trained on"):
+    with pytest.raises(DirectoryError, match=r"is not the data that .* was trained on"):
         resume_run(out, data=tmp_path / "away")
 
 

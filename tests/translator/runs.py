@@ -8,9 +8,8 @@ import torch
 
 from nmt_cli.config import Config, Resolved, resolve
 from nmt_cli.files import manifest
-from nmt_cli.files.durable import tensor_bytes
 from nmt_cli.model import build_model
-from nmt_cli.run.weights import weights_of
+from nmt_cli.run.weights import tensor_bytes, weights_of
 from nmt_cli.vocabulary import Vocabularies
 from nmt_cli.vocabulary.token_ids import EOS
 

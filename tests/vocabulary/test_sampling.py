@@ -1,4 +1,4 @@
-"""Random splits: the same in every process, of the same text, and as likely as they should be."""
+"""Random segmentations: the same in every process, of the same text, with the right probabilities."""
 
 import gzip
 import hashlib
@@ -114,7 +114,7 @@ def test_without_dropout_bpe_is_encode(text: str) -> None:
 
 @given(text=any_text)
 @settings(deadline=None)
-def test_without_chance_unigram_is_encode(text: str) -> None:
+def test_without_randomness_unigram_is_encode(text: str) -> None:
     vocabulary = VARIANTS["unigram"][0]
     (found,), (best,) = without_chance(vocabulary, [text]), vocabulary._processor.encode([text])
     assert found == best or score(vocabulary, found) == pytest.approx(score(vocabulary, best), abs=1e-3)
@@ -128,7 +128,7 @@ def test_without_dropout_bpe_is_encode_on_real_text(files: list[Path]) -> None:
         assert without_dropout(vocabulary, lines) == vocabulary._processor.encode(lines), file
 
 
-def test_without_chance_unigram_is_encode_on_real_text(files: list[Path]) -> None:
+def test_without_randomness_unigram_is_encode_on_real_text(files: list[Path]) -> None:
     for file in files[::4]:
         lines = head(file, 400)
         vocabulary = train("unigram", lines[:300])
@@ -189,7 +189,9 @@ print(hashlib.sha256(vocabulary.sample(texts, 0.2, 7).values.tobytes()).hexdiges
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("strength", [0.1, 0.3])
-def test_as_many_tokens_as_sentencepiece(kind: str, strength: float, english: list[str]) -> None:
+def test_there_are_as_many_tokens_as_with_sentencepiece(
+    kind: str, strength: float, english: list[str]
+) -> None:
     vocabulary = train(kind, english, size=2000)
     texts = english * 5
     theirs = vocabulary._processor.encode(texts, enable_sampling=True, alpha=strength, nbest_size=-1)
@@ -198,7 +200,7 @@ def test_as_many_tokens_as_sentencepiece(kind: str, strength: float, english: li
     assert len(ours.values) > 1.04 * len(vocabulary.encode(texts).values)
 
 
-def test_splits_by_dropout_are_as_frequent_as_those_of_sentencepiece() -> None:
+def test_segmentations_by_dropout_are_as_frequent_as_with_sentencepiece() -> None:
     vocabulary = plain("bpe")
     words = ["barks cat"] * 20_000
     theirs = vocabulary._processor.encode(words, enable_sampling=True, alpha=0.3, nbest_size=-1)
@@ -218,7 +220,7 @@ def all_splits(vocabulary: Vocabulary, text: str) -> Iterator[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.5, 1.0])
-def test_splits_by_unigram_have_their_probability_to_the_power_of_alpha(alpha: float) -> None:
+def test_unigram_segmentations_have_their_probability_to_the_power_of_alpha(alpha: float) -> None:
     vocabulary = plain("unigram")
     splits = list(all_splits(vocabulary, "▁the▁cat"))
     weights = [math.exp(alpha * score(vocabulary, list(split))) for split in splits]
@@ -230,7 +232,7 @@ def test_splits_by_unigram_have_their_probability_to_the_power_of_alpha(alpha: f
         assert found[split] / draws == pytest.approx(weight / sum(weights), abs=0.015)
 
 
-def test_what_is_kept_of_words_changes_nothing(monkeypatch: pytest.MonkeyPatch, english: list[str]) -> None:
+def test_the_cache_does_not_change_the_samples(monkeypatch: pytest.MonkeyPatch, english: list[str]) -> None:
     pieces = pieces_of(train("bpe", english, size=1000))
     words = pieces.words(english)
     kept = BpeDropout(pieces).sample(words, 0.3, 9)
@@ -238,20 +240,20 @@ def test_what_is_kept_of_words_changes_nothing(monkeypatch: pytest.MonkeyPatch, 
     assert BpeDropout(pieces).sample(words, 0.3, 9) == kept
 
 
-def test_everything_left_out_leaves_characters() -> None:
+def test_skipping_every_merge_leaves_characters() -> None:
     vocabulary = plain("bpe")
     (ids,) = sample(vocabulary, ["the cat"], 1.0, 1)
     assert [vocabulary.pieces[token] for token in ids] == list("▁the▁cat")
 
 
-def test_no_strength_and_other_kinds_have_the_best_split_only() -> None:
+def test_zero_strength_and_other_kinds_give_the_best_segmentation() -> None:
     for vocabulary, strength in [(plain("bpe"), 0.0), (train("char"), 0.5), (train("word", size=10), 0.5)]:
         assert np.array_equal(vocabulary.sample(TEXT, strength, 1).values, vocabulary.encode(TEXT).values)
-    assert [plain(kind).has_many_splits for kind in KINDS] == [True, True]
-    assert not train("char").has_many_splits
+    assert [plain(kind).has_many_segmentations for kind in KINDS] == [True, True]
+    assert not train("char").has_many_segmentations
 
 
-def test_a_long_word_takes_no_long_time() -> None:
+def test_a_long_word_does_not_take_long() -> None:
     for kind in KINDS:
         text = "thecatsaton" * 10_000
         (ids,) = sample(plain(kind), [text], 0.1, 1)
@@ -259,7 +261,7 @@ def test_a_long_word_takes_no_long_time() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_model_whose_pieces_hold_spaces_is_split_as_one_word(kind: str) -> None:
+def test_a_model_whose_pieces_contain_spaces_treats_a_text_as_one_word(kind: str) -> None:
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(TEXT),

@@ -134,7 +134,7 @@ def test_line_breaks_cannot_come_out_of_a_search() -> None:
     assert EOS in allowed
 
 
-def test_bytes_are_marked() -> None:
+def test_byte_pieces_are_marked() -> None:
     vocabulary = VOCABULARIES["bpe"]
     ids = vocabulary.encode(["cat ☃"]).values
     assert vocabulary.is_byte[ids].sum() == len("☃".encode())
@@ -178,7 +178,7 @@ def test_the_same_text_gives_the_same_model(kind: str) -> None:
     assert train(kind, size=size) == train(kind, size=size)
 
 
-def test_long_lines_are_not_left_out() -> None:
+def test_long_lines_are_not_skipped() -> None:
     line = "wort " * 3000
     assert "▁wort" in train(lines=[line, *TEXT]).pieces
 
@@ -200,7 +200,7 @@ def test_a_size_that_is_too_large_names_the_largest_possible_one(kind: str) -> N
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "word"])
-def test_a_size_that_no_computer_holds_is_an_error(kind: str) -> None:
+def test_an_absurd_size_is_an_error(kind: str) -> None:
     config = VocabularyConfig.model_validate({"kind": kind}).model_copy(update={"size": 10**12})
     with pytest.raises(VocabularyError, match="sentencepiece cannot train a vocabulary") as failed:
         Vocabulary.train(TEXT, config)
@@ -216,11 +216,11 @@ def test_a_size_that_is_too_small_names_the_smallest_possible_one(kind: str) -> 
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "word"])
-def test_without_a_size_a_small_text_gives_what_it_has(kind: str) -> None:
+def test_without_a_size_a_small_text_gives_a_small_vocabulary(kind: str) -> None:
     assert 4 < len(train(kind, size=None)) < 500
 
 
-def test_a_char_vocabulary_takes_what_it_needs() -> None:
+def test_a_char_vocabulary_has_the_size_it_needs() -> None:
     assert 260 < len(train("char", size=50000)) < 290
 
 
@@ -230,7 +230,7 @@ def test_no_text_is_an_error(lines: list[str]) -> None:
         train(lines=lines)
 
 
-def test_an_error_of_the_lines_comes_through() -> None:
+def test_an_error_while_reading_lines_is_passed_on() -> None:
     def lines() -> Iterator[str]:
         yield "one"
         raise KeyError("two")
@@ -290,7 +290,7 @@ def test_a_directory_without_vocabulary_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", b"\n" * 40, bytes(100)])
-def test_a_file_that_is_no_model_is_an_error(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_model_is_an_error(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "shared.model"
     path.write_bytes(content)
     with pytest.raises(VocabularyError, match=r"shared\.model: not a sentencepiece model"):

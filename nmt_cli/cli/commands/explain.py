@@ -120,7 +120,7 @@ def _show(found: "Iterable[Explanation]", files: Mapping[str, Path]) -> None:
 
 
 def _lines_of_input() -> list[str]:
-    from nmt_cli.files.text_input import TextInput
+    from nmt_cli.files.line_reader import TextInput
 
     if sys.stdin is not None and sys.stdin.isatty():
         raise UsageError(

@@ -43,8 +43,8 @@ def generate(
     check_runs([run], text_hint="nmt generate RUN_DIR --input {path}")
     search = shared.search_settings(settings, {"n_best": samples, "seed": seed})
 
+    from nmt_cli.files.line_reader import TextInput
     from nmt_cli.files.line_writer import line_output
-    from nmt_cli.files.text_input import TextInput
 
     console = messages()
     warnings = LineWarnings(console)

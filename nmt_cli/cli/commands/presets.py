@@ -2,7 +2,7 @@
 
 from nmt_cli.cli.display.console import results
 from nmt_cli.cli.options import shared
-from nmt_cli.errors import UsageError
+from nmt_cli.errors import UsageError, did_you_mean
 
 _VOCABULARY = 8000
 
@@ -20,11 +20,8 @@ def presets(name: shared.PresetName = None) -> None:
     elif name in PRESETS:
         _show(name)
     else:
-        import difflib
-
-        near = difflib.get_close_matches(name, PRESETS, n=1, cutoff=0.0)[0]
         raise UsageError(
-            f"there is no preset {name} (nearest: {near})", hint="`nmt presets` lists all presets"
+            f"there is no preset {name}{did_you_mean(name, PRESETS)}", hint="`nmt presets` lists all presets"
         )
 
 

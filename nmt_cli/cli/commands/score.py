@@ -51,7 +51,7 @@ def score(
     check_runs(runs, text_hint="nmt score RUN_DIR --source {path} --target FILE")
     search = shared.search_settings(settings, {})
 
-    from nmt_cli.files.text_input import Pairs, TextInput
+    from nmt_cli.files.line_reader import Pairs, TextInput
 
     warnings = LineWarnings(messages())
     texts = [

@@ -52,7 +52,7 @@ def translate(
     check_runs(runs, text_hint="nmt translate RUN_DIR --input {path}")
     search = shared.search_settings(settings, {"beam_size": beam, "n_best": n_best})
 
-    from nmt_cli.files.text_input import TextInput
+    from nmt_cli.files.line_reader import TextInput
 
     warnings = LineWarnings(messages())
     lines = TextInput(source, strict=strict, undecodable=warnings.undecodable)

@@ -40,7 +40,7 @@ def check_data(path: Path) -> None:
 
 def check_texts(paths: Iterable[Path | None]) -> None:
     """Each must be a file that can be read, or standard input."""
-    from nmt_cli.corpus.locate import check_readable
+    from nmt_cli.files.byte_stream import check_readable
 
     for path in paths:
         if path is not None and path != STANDARD_STREAM:

@@ -1,1 +1,1 @@
-"""Heuristic checks of a corpus: warnings about what usually goes wrong."""
+"""Heuristic checks of a corpus: warnings about common problems."""

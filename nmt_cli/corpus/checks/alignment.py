@@ -1,7 +1,16 @@
-"""What the lengths of lines say about alignment: a translation is about as long as its source.
+"""Misaligned stretches of a corpus, found by the lengths of its lines: a translation is about as long as its source.
 
-With s, t the log lengths of a line and of a candidate translation, both sides centered and of equal spread,
-the cost of the pair is min(|t - s|, CAP): about 0.1 for translations, 0.2 to 0.6 for unrelated lines.
+With s, t the log lengths of a line and of a candidate translation, both sides centered and of equal spread, the
+cost of the pair is min(|t - s|, CAP): about 0.1 for translations, 0.2 to 0.6 for unrelated lines.
+
+Pairs are grouped in cells of 16. c is the mean cost of a cell, c₁ its cost if every source were paired with a
+target some lines away, c₀ the usual cost of a cell in this corpus. An aligned cell costs about c₀, a misaligned
+one about c₁; if the standard deviation of costs is proportional to c₁, the log-likelihood ratio of the two is
+
+    Λ = 16 (c₁ - c₀) (c - (c₁ + c₀) / 2) / (0.75 c₁)²
+
+minus a small drift. A stretch is reported where Λ adds up to more than `_EVIDENCE` (CUSUM, Page 1954). If
+neighboring lines have equal lengths, as in a corpus sorted by length, then c₁ ≈ c₀ and lengths prove nothing.
 """
 
 from collections.abc import Sequence
@@ -14,9 +23,27 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 
-COST_CAP = 0.8  # so that a few wild pairs prove nothing
-# Characters added before the logarithm: short lines differ by chance.
-_SHORT = 8
+COST_CAP = 0.8  # so that a few outliers prove nothing
+_SHORT = 8  # characters added before the logarithm, because the lengths of short lines vary a lot
+
+_CHUNK = 8192
+_CELL = 16
+_MIN_PAIRS = 96
+_SHIFTS = tuple(sign * shift for shift in (5, 7, 13, 19, 31, 43) for sign in (1, -1))
+_NEIGHBORS = 3  # cells on each side that share a typical difference of length
+
+# Aligned stretches of 100 real corpora stay below 15; 120 misaligned pairs in them reach 42 to 67 (quartiles).
+_EVIDENCE = 20.0
+_MIN_LENGTH = 48
+_CLOSE = 10.0  # a stretch ends when its evidence falls this much below its peak
+_DRIFT = 0.2  # subtracted from every cell, so that many weak hints do not add up
+_INFORMATIVE = 1.35  # c₁ / c₀ below which a cell is ignored
+_HEALTHY_COST = 0.25
+_HEALTHY_RATIO = 0.6  # of c₀ to c₁, for a corpus that is misaligned throughout
+_VARIED_COST = 0.28  # of c₁: lengths vary enough to expect that ratio
+_MAX_OFFSET = 100
+_OFFSET_GAIN = 0.7  # an offset is reported if its cost is below this share of the cost in place
+_MAX_STRETCHES = 50
 
 
 def log_lengths(lines: Sequence[str]) -> Floats:
@@ -28,7 +55,7 @@ def log_lengths(lines: Sequence[str]) -> Floats:
 def equal_spread(source: Floats, target: Floats) -> tuple[Floats, Floats]:
     """Center both sides and scale the source to the spread of the target.
 
-    Neither depends on which line stands beside which, so misaligned text is measured by the same rule.
+    Neither depends on how the lines are paired, so misaligned text is measured in the same way.
     """
     spread_source, spread_target = (
         float(np.subtract(*np.percentile(side, [85, 15]))) for side in (source, target)
@@ -43,41 +70,9 @@ def pair_costs(source: Floats, target: Floats) -> Floats:
     return costs
 
 
-# Stretches of a corpus that look misaligned: lengths that belong together elsewhere do not there.
-#
-# Pairs are taken in cells of 16. c is the mean cost of a cell (see `lengths`), c₁ its cost if every source
-# stood beside a target some lines away, c₀ what cells of this corpus usually cost. An aligned cell costs about
-# c₀, a misaligned one about c₁; with costs spread in proportion to c₁ the log-likelihood ratio of the two is
-#
-#     Λ = 16 (c₁ - c₀) (c - (c₁ + c₀) / 2) / (0.75 c₁)²
-#
-# less a small drift. A stretch is reported where Λ adds up to more than `_EVIDENCE` (CUSUM, Page 1954). Where
-# neighboring lines are equally long, as in a corpus sorted by length, c₁ ≈ c₀ and lengths prove nothing.
-
-
-_CHUNK = 8192
-_CELL = 16
-_MIN_PAIRS = 96
-_SHIFTS = tuple(sign * shift for shift in (5, 7, 13, 19, 31, 43) for sign in (1, -1))
-_NEIGHBORS = 3  # cells on each side that share a typical difference of length
-
-# Healthy stretches of 100 real corpora stay below 15; 120 misaligned pairs in them reach 42 to 67 (quartiles).
-_EVIDENCE = 20.0
-_MIN_LENGTH = 48
-_CLOSE = 10.0  # a stretch ends once this much speaks against its going on
-_DRIFT = 0.2  # taken from every cell, so that many weak hints add up to nothing
-_INFORMATIVE = 1.35  # c₁ / c₀ below which a cell has no say
-_HEALTHY_COST = 0.25
-_HEALTHY_RATIO = 0.6  # of c₀ to c₁, for a corpus in which nothing is healthy
-_VARIED_COST = 0.28  # of c₁: lengths vary enough to expect that ratio
-_MAX_OFFSET = 100
-_OFFSET_GAIN = 0.7  # cost at another offset, relative to the cost in place, that is a discovery
-_KEPT = 50
-
-
 @dataclass(frozen=True)
 class Stretch:
-    """Lines `first` to `last` look misaligned; source n seems to be the partner of target n + `offset`."""
+    """Lines `first` to `last` look misaligned; source n seems to belong to target n + `offset`."""
 
     first: int
     last: int
@@ -87,13 +82,13 @@ class Stretch:
 
 class _Cells(NamedTuple):
     evidence: NDArray[np.float64]
-    source: Floats  # of equal spread, for a search of the offset
+    source: Floats  # of equal spread, to search for the offset
     target: Floats
     lines: NDArray[np.int64]
 
 
 class AlignmentCheck:
-    """Watches the lengths of a corpus go by and remembers the stretches that look misaligned."""
+    """Observes the lengths of a corpus, block by block, and collects the stretches that look misaligned."""
 
     def __init__(self) -> None:
         self._source: list[Floats] = []
@@ -108,7 +103,7 @@ class AlignmentCheck:
         self._offset: int | None = None
 
     def observe(self, first: int, source: list[str], target: list[str]) -> None:
-        """Take the next pairs; those with a blank side say nothing about alignment."""
+        """Take the next pairs; a pair with a blank side is ignored."""
         source_lengths, target_lengths = log_lengths(source), log_lengths(target)
         blank = log_lengths([""])[0]
         kept = (source_lengths > blank) & (target_lengths > blank)
@@ -120,7 +115,7 @@ class AlignmentCheck:
             self._advance(_CHUNK)
 
     def stretches(self) -> tuple[list[Stretch], int]:
-        """The stretches found, in order, at most 50 of them; and how many there are. Ends the observation."""
+        """The first 50 stretches in order, and the number of all. Call it once, after the last block."""
         while self._waiting:
             self._advance(self._waiting if self._waiting < 2 * _CHUNK else _CHUNK)
         self._close()
@@ -156,7 +151,7 @@ class AlignmentCheck:
         c0 = self._usual_cost(c, c1)
         evidence = _CELL * (c1 - c0) * (c - (c1 + c0) / 2) / (0.75 * c1) ** 2
         if self._usual is None and np.median(c1) < _VARIED_COST:
-            evidence[:] = 0.0  # sorted by length from the start: nothing to go by
+            evidence[:] = 0.0  # sorted by length from the start: lengths prove nothing
         return _Cells(np.where(c1 > _INFORMATIVE * c0, evidence, 0.0) - _DRIFT, source, target, lines)
 
     def _usual_cost(self, c: NDArray[np.float64], c1: NDArray[np.float64]) -> float:
@@ -166,13 +161,13 @@ class AlignmentCheck:
             c0 = min(c0, _HEALTHY_RATIO * varied)
         if self._usual is not None:
             c0 = min(c0, 1.25 * self._usual)
-        if float(np.median(c)) * _INFORMATIVE < varied:  # what tells nothing is no yardstick either
+        if float(np.median(c)) * _INFORMATIVE < varied:  # an uninformative chunk is no reference
             self._usual = c0 if self._usual is None else 0.8 * self._usual + 0.2 * c0
         return max(c0, 1e-3)
 
     def _follow(self, cells: _Cells) -> None:
-        """Page's CUSUM over the cells, going on from where the last chunk ended."""
-        opened = 0  # cell of this chunk from which the stretch now open runs
+        """Page's CUSUM over the cells, continued from the last chunk."""
+        opened = 0  # the cell of this chunk where the open stretch starts
         for cell, evidence in enumerate(cells.evidence.tolist()):
             if self._sum <= 0.0:
                 if evidence <= 0.0:
@@ -189,7 +184,7 @@ class AlignmentCheck:
             self._note_offset(cells, opened)
 
     def _note_offset(self, cells: _Cells, opened: int) -> None:
-        """Look where the partners of a convincing stretch are, while its lengths are at hand."""
+        """Find the offset of a convincing stretch while its lengths are in memory."""
         if self._peak < _EVIDENCE or self._offset is not None:
             return
         low = opened * _CELL
@@ -208,7 +203,7 @@ class AlignmentCheck:
     def _close(self) -> None:
         if self._peak >= _EVIDENCE and self._end - self._begin + 1 >= _MIN_LENGTH:
             self._count += 1
-            if len(self._stretches) < _KEPT:
+            if len(self._stretches) < _MAX_STRETCHES:
                 self._stretches.append(Stretch(self._begin, self._end, self._peak, self._offset))
         self._sum = self._peak = 0.0
         self._offset = None

@@ -1,4 +1,4 @@
-"""Characters that do not belong in text, and usually come from a conversion that went wrong."""
+"""Characters that do not belong in text and usually come from a wrong conversion."""
 
 import re
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Oddity:
     hint: str
 
 
-_DROPPED = "data.control drops such pairs from train; find out where they come from"
+_DROPPED = "data.control drops such pairs from train; find out where the characters come from"
 _C0 = "".join(chr(code) for code in (*range(1, 9), *range(11, 32), 127))
 _C1 = "".join(chr(code) for code in range(0x80, 0xA0) if code != 0x85)
 
@@ -27,25 +27,25 @@ ODDITIES: tuple[Oddity, ...] = (
         "c1-control",
         _C1,
         "C1 control characters",
-        f"this often is Windows-1252 text that was read as ISO-8859-1; {_DROPPED}",
+        f"this is often Windows-1252 text decoded as ISO-8859-1; {_DROPPED}",
     ),
     Oddity("next-line", "\x85", "NEL (U+0085)", f"it does not end a line here; {_DROPPED}"),
     Oddity(
         "line-separator",
         "\u2028\u2029",
         "U+2028 or U+2029",
-        "they do not end a line here, but other tools may count more lines; replace them by spaces",
+        "they do not end a line here, but other tools may count more lines; replace them with spaces",
     ),
     Oddity(
         "byte-order-mark",
         "\ufeff",
         "a byte-order mark (U+FEFF) inside the text",
-        "remove them; files that begin with one were joined",
+        "remove them; they come from concatenating files that start with one",
     ),
     Oddity(
         "replacement",
         "\ufffd",
-        "U+FFFD, which stands for a lost character",
+        "U+FFFD, which replaces a lost character",
         "convert the text again from its original encoding; data.undecodable drops such pairs from train",
     ),
 )
@@ -55,7 +55,7 @@ _ENCODED_C1 = re.compile(rb"\xc2[\x80-\x84\x86-\x9f]")
 
 
 def find_odd_lines(lines: list[str]) -> dict[str, list[int]]:
-    """Name of an oddity → rows that have it. Almost free where there are none."""
+    """Name of an oddity → rows that have it. Almost free if there are none."""
     text = "\n".join(lines)
     return {
         name: [row for row, line in enumerate(lines) if _PATTERNS[name].search(line)]
@@ -64,7 +64,7 @@ def find_odd_lines(lines: list[str]) -> dict[str, list[int]]:
 
 
 def _kinds_in(text: str, newlines: int) -> list[str]:
-    """Which oddities occur anywhere: a few passes over the whole text, each at the speed of memory."""
+    """Which oddities occur anywhere: a few vectorized passes over the whole text."""
     encoded = text.encode(errors="replace")
     low = int(np.count_nonzero(np.frombuffer(encoded, dtype=np.uint8) < 32)) - newlines
     has_low = (low > 0 and low > encoded.count(b"\t")) or "\x7f" in text

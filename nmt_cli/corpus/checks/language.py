@@ -1,4 +1,4 @@
-"""Whether each side is in the language it should be in: by its script, and by its small words."""
+"""Whether each side is in the expected language, judged by its script and its function words."""
 
 import re
 from collections import Counter
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt_cli.corpus.checks.language_profiles import (
-    CLOSE,
     FUNCTION_WORDS,
     RANGE_SCRIPTS,
     RANGE_STARTS,
     SCRIPTS,
+    SIMILAR_LANGUAGES,
     base_language,
     scripts_of,
 )
@@ -24,18 +24,18 @@ _UNSCRIPTED = SCRIPTS.index("")
 
 _MIN_WORDS = 200
 _MIN_LETTERS = 400
-_CLEAR_SHARE = 0.12  # of the small words of a language among all words; running text has 0.25 to 0.45
+_CLEAR_SHARE = 0.12  # of function words among all words; running text has 0.25 to 0.45
 _CLEARER = 2.0
 _BIGRAM_BUCKETS = 2048
 
 
 @dataclass
 class SideProfile:
-    """Counts from a sample of one side, of a size that does not depend on the corpus."""
+    """Counts from a sample of one side; its size does not depend on the corpus."""
 
     language: str
     words: int = 0
-    hits: Counter[str] = field(default_factory=Counter)  # language → number of its small words
+    hits: Counter[str] = field(default_factory=Counter)  # language → number of its function words
     scripts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(SCRIPTS), dtype=np.int64))
     bigrams: NDArray[np.int64] = field(default_factory=lambda: np.zeros(_BIGRAM_BUCKETS, dtype=np.int64))
 
@@ -44,8 +44,8 @@ class SideProfile:
         text = "\n".join(lines).lower()
         counts = Counter(_WORD.findall(text))
         self.words += counts.total()
-        for language, small in FUNCTION_WORDS.items():
-            self.hits[language] += sum(counts[word] for word in small)
+        for language, words in FUNCTION_WORDS.items():
+            self.hits[language] += sum(counts[word] for word in words)
         points = np.frombuffer(text.encode("utf-32-le", "replace"), dtype=np.uint32)
         found = _SCRIPT_OF_RANGE[np.searchsorted(_STARTS, points, side="right") - 1]
         self.scripts += np.bincount(found, minlength=len(SCRIPTS))
@@ -62,7 +62,7 @@ class SideProfile:
         return sum(int(self.scripts[SCRIPTS.index(name)]) for name in scripts) / max(self.letters, 1)
 
     def share_of_words(self, language: str) -> float:
-        """The share of the small words of a language among all words."""
+        """The share of the function words of a language among all words."""
         return self.hits[language] / max(self.words, 1)
 
     def main_script(self) -> str:
@@ -72,7 +72,7 @@ class SideProfile:
         return SCRIPTS[int(np.argmax(counts))]
 
     def likely_language(self) -> str | None:
-        """The language whose small words are clearly more frequent than those of any other."""
+        """The language whose function words are clearly more frequent than those of any other."""
         if self.words < _MIN_WORDS:
             return None
         (first, hits), *others = self.hits.most_common()
@@ -97,15 +97,15 @@ def swapped(source: SideProfile, target: SideProfile) -> bool:
     if languages[0] == languages[1] or min(source.words, target.words) < _MIN_WORDS:
         return False
     known = [language for language in languages if language in FUNCTION_WORDS]
-    home = {languages[0]: source, languages[1]: target}
-    away = {languages[0]: target, languages[1]: source}
-    at_home = sum(home[language].share_of_words(language) for language in known)
-    abroad = sum(away[language].share_of_words(language) for language in known)
-    return bool(known) and abroad > _CLEARER * at_home and abroad > _CLEAR_SHARE * len(known)
+    own_side = {languages[0]: source, languages[1]: target}
+    other_side = {languages[0]: target, languages[1]: source}
+    expected = sum(own_side[language].share_of_words(language) for language in known)
+    crossed = sum(other_side[language].share_of_words(language) for language in known)
+    return bool(known) and crossed > _CLEARER * expected and crossed > _CLEAR_SHARE * len(known)
 
 
 def foreign_script(side: SideProfile) -> str | None:
-    """The script of a side that is hardly written in the script of its language at all."""
+    """The script of a side that is written almost entirely in another script than its language's."""
     scripts = scripts_of(side.language)
     if scripts is None or side.letters < _MIN_LETTERS or side.share_of_scripts(scripts) >= 0.05:
         return None
@@ -113,17 +113,17 @@ def foreign_script(side: SideProfile) -> str | None:
 
 
 def foreign_language(side: SideProfile, other: SideProfile) -> str | None:
-    """The language that a side seems to be in instead of its own."""
+    """The language that a side appears to be in, if it is not the expected one."""
     own = base_language(side.language)
     likely = side.likely_language()
     if likely is None or _close(likely, own):
         return None
     if own in FUNCTION_WORDS:
         return likely if side.share_of_words(likely) > _CLEARER * side.share_of_words(own) else None
-    # Nothing is known of this side's own words: it must look very much like the other side.
+    # The function words of the expected language are unknown: compare with the other side instead.
     same = likely == base_language(other.language)
     return likely if same and side.share_of_words(likely) > 0.75 * other.share_of_words(likely) else None
 
 
 def _close(one: str, other: str) -> bool:
-    return one == other or any({one, other} <= group for group in CLOSE)
+    return one == other or any({one, other} <= group for group in SIMILAR_LANGUAGES)

@@ -1,4 +1,4 @@
-"""What languages look like: their scripts, and the small words that every text of theirs is full of."""
+"""Facts about languages: their function words, scripts and codes."""
 
 FUNCTION_WORDS: dict[str, frozenset[str]] = {
     language: frozenset(words.split())
@@ -84,8 +84,8 @@ FUNCTION_WORDS: dict[str, frozenset[str]] = {
     }.items()
 }
 
-# Languages so close that their small words do not tell them apart.
-CLOSE = ({"da", "no"}, {"es", "pt", "it"}, {"cs", "pl"}, {"ru", "uk", "bg"})
+# Languages that their function words do not tell apart.
+SIMILAR_LANGUAGES = ({"da", "no"}, {"es", "pt", "it"}, {"cs", "pl"}, {"ru", "uk", "bg"})
 
 # The first code point of each range of letters, in order, and the script of the letters from there on.
 _RANGES: tuple[tuple[int, str], ...] = (
@@ -240,7 +240,7 @@ def base_language(code: str) -> str:
 
 
 def scripts_of(code: str) -> frozenset[str] | None:
-    """The scripts in which a language is written; None if that is not known here."""
+    """The scripts in which a language is written; None if unknown."""
     explicit = code.replace("_", "-").lower()
     if explicit.endswith(("-latn", "-latin")):
         return frozenset({"Latin"})

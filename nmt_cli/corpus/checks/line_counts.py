@@ -1,4 +1,4 @@
-"""Where two files of unequal length seem to start to disagree."""
+"""Where two files with different numbers of lines diverge, judged by the lengths of their lines."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,26 +9,26 @@ from numpy.typing import NDArray
 
 from nmt_cli.corpus.checks.alignment import COST_CAP, Floats, equal_spread, log_lengths, pair_costs
 from nmt_cli.errors import CorpusError
-from nmt_cli.files.compression import read_pieces
-from nmt_cli.files.lines import LineReader
+from nmt_cli.files.byte_stream import read_chunks
+from nmt_cli.files.line_reader import LineReader
 
 _WINDOW_LINES = 1 << 19
 _SMOOTH = 64
-_NEAR_OFFSETS = 8  # lines may be missing here and superfluous there: the total difference is not all
+_NEAR_OFFSETS = 8  # lines may be missing on both sides, so the difference in total is not the only offset
 _MAX_OFFSETS = 40
 _REFINE = 300
-# Mean gain of cost a line by which another offset must be better; translations gain 0.08 and more.
+# Mean gain in cost per line by which another offset must be better; translations gain 0.08 or more.
 _MIN_GAIN = 0.06
 
 
 class _Survey(NamedTuple):
-    disagree: int | None  # 1-based line
+    diverge: int | None  # line, from 1
     first_blank: dict[str, int]
-    only_blank_after: bool  # the longer file has nothing but blank lines after the end of the shorter
+    only_blank_after: bool  # the longer file has only blank lines after the end of the shorter one
 
 
 def unequal_error(source: Path, target: Path, source_count: int, target_count: int) -> CorpusError:
-    """The error for two files of unequal length, with what a second look at them finds out."""
+    """The error for two files of unequal length; they are read again to find out where they diverge."""
     message = f"{source} has {source_count} lines, {target} has {target_count}"
     hint = "line n of one file must be the translation of line n of the other"
     if not (source.is_file() and target.is_file()):  # a pipe cannot be read twice
@@ -38,22 +38,22 @@ def unequal_error(source: Path, target: Path, source_count: int, target_count: i
     longer = source if source_count > target_count else target
     if survey.only_blank_after:
         hint += f"; {longer} has only blank lines after line {shorter}: remove them"
-    elif survey.disagree is None:
+    elif survey.diverge is None:
         pass
-    elif survey.disagree > shorter - _SMOOTH:
-        hint += f"; they seem to agree up to about line {shorter}, the end of the shorter file"
+    elif survey.diverge > shorter - _SMOOTH:
+        hint += f"; they seem to match up to about line {shorter}, the end of the shorter file"
     else:
-        hint += f"; they seem to disagree from about line {survey.disagree} on"
+        hint += f"; they seem to diverge at about line {survey.diverge}"
     if not survey.only_blank_after:
         for side, number in survey.first_blank.items():
-            hint += f"; the first blank line is {number} of the {side}"
+            hint += f"; the first blank line of the {side} is line {number}"
     return CorpusError(message, hint=hint)
 
 
 def _survey(source: Path, target: Path, source_count: int, target_count: int) -> _Survey:
-    readers = [LineReader(str(path), read_pieces(path)) for path in (source, target)]
+    readers = [LineReader(str(path), read_chunks(path)) for path in (source, target)]
     shorter = min(source_count, target_count)
-    disagree: int | None = None
+    diverge: int | None = None
     first_blank: dict[str, int] = {}
     only_blank_after = True
     begin = 0
@@ -64,13 +64,11 @@ def _survey(source: Path, target: Path, source_count: int, target_count: int) ->
                 first_blank.setdefault(side, begin + blank + 1)
             if any(text and not text.isspace() for text in texts[max(shorter - begin, 0) :]):
                 only_blank_after = False
-        if disagree is None and min(map(len, lines)):
-            disagree = _change_point(
-                log_lengths(lines[0]), log_lengths(lines[1]), target_count - source_count
-            )
-            disagree = None if disagree is None else begin + disagree + 1
+        if diverge is None and min(map(len, lines)):
+            diverge = _change_point(log_lengths(lines[0]), log_lengths(lines[1]), target_count - source_count)
+            diverge = None if diverge is None else begin + diverge + 1
         begin += _WINDOW_LINES
-    return _Survey(disagree, first_blank, only_blank_after)
+    return _Survey(diverge, first_blank, only_blank_after)
 
 
 def _lockstep(readers: list[LineReader]) -> Iterator[list[list[str]]]:
@@ -79,7 +77,7 @@ def _lockstep(readers: list[LineReader]) -> Iterator[list[list[str]]]:
 
 
 def _change_point(source: Floats, target: Floats, difference: int) -> int | None:
-    """The row from which another offset than 0 explains the lengths better; None if none does."""
+    """The row from which an offset other than 0 explains the lengths better; None if none does."""
     source, target = equal_spread(source, target)
     reach = min(abs(difference) + _NEAR_OFFSETS, _MAX_OFFSETS)
     offsets = sorted({*range(-reach, reach + 1), difference} - {0})
@@ -87,7 +85,7 @@ def _change_point(source: Floats, target: Floats, difference: int) -> int | None
     for offset in offsets:
         np.minimum(best_other, _smooth(_costs(source, target, offset)), out=best_other)
     straight = _costs(source, target, 0)
-    gain = _running_sum(straight - best_other)  # lowest where straight pairing stops being the better one
+    gain = _running_sum(straight - best_other)  # lowest where pairing line n with line n stops being best
     row = int(np.argmin(gain))
     rest = len(source) - row
     if rest == 0 or (gain[-1] - gain[row]) / rest < _MIN_GAIN:

@@ -1,4 +1,4 @@
-"""Text that looks already tokenized or split into subwords, which `nmt` expects raw."""
+"""Text that looks already tokenized or split into subwords; `nmt` expects raw text."""
 
 import re
 from collections import Counter
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Trace:
-    """A trace that a tool leaves in text, in a line that is `eligible` to show it."""
+    """A trace that a tool leaves in text; only `eligible` lines can show it."""
 
     name: str
-    key: str  # without which in the sample no line needs a look
+    key: str  # a sample without it need not be searched line by line
     pattern: re.Pattern[str]
     eligible: re.Pattern[str] | None  # None: every line
-    share: float  # of eligible lines from which on it is no accident
+    share: float  # of eligible lines, from which on it is not a coincidence
     meaning: str
 
 
@@ -21,12 +21,26 @@ _STOP = "[.,、。，](?: |$)"
 _CJK = "[\u3040-\u30ff\u3400-\u9fff]"
 
 TRACES: tuple[Trace, ...] = (
-    Trace("bpe-split", "@@", re.compile(r"@@(?: |$)"), None, 0.1, "contain @@, as subword-nmt splits words"),
-    Trace("piece-split", "▁", re.compile("▁"), None, 0.1, "contain '▁', as sentencepiece marks its pieces"),
+    Trace(
+        "bpe-split",
+        "@@",
+        re.compile(r"@@(?: |$)"),
+        None,
+        0.1,
+        "contain @@, the subword marker of subword-nmt",
+    ),
+    Trace("piece-split", "▁", re.compile("▁"), None, 0.1, "contain '▁', the space marker of sentencepiece"),
     Trace(
         "escaped", "&", re.compile(r"&(?:apos|quot|#\d+|bar);"), None, 0.01, "contain escapes such as &apos;"
     ),
-    Trace("hyphen-split", "@-@", re.compile(r" @-@ "), None, 0.003, "contain @-@, as Moses splits hyphens"),
+    Trace(
+        "hyphen-split",
+        "@-@",
+        re.compile(r" @-@ "),
+        None,
+        0.003,
+        "contain @-@, the hyphens of the Moses tokenizer",
+    ),
     Trace(
         "tokenized",
         " ",
@@ -50,7 +64,7 @@ _MIN_HITS = 3
 
 
 class TokenizedCheck:
-    """Counts the traces in a sample of one side."""
+    """Counts these traces in a sample of one side."""
 
     def __init__(self) -> None:
         self._eligible: Counter[str] = Counter()
@@ -66,7 +80,7 @@ class TokenizedCheck:
                 self._hits[trace.name] += sum(1 for line in rows if trace.pattern.search(line))
 
     def found(self) -> list[tuple[Trace, int, int]]:
-        """Each trace that is there, with the lines that have it and the lines that could."""
+        """Each trace that was found, with the number of lines that have it and of lines that could."""
         results = []
         for trace in TRACES:
             hits, lines = self._hits[trace.name], self._eligible[trace.name]

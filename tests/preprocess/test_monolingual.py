@@ -1,4 +1,4 @@
-"""A data directory of one-sided text: the same way as parallel text, with an empty source."""
+"""Monolingual text is preprocessed like parallel text, with empty sources."""
 
 import json
 from pathlib import Path
@@ -42,23 +42,23 @@ def texts(split: Split | None) -> list[str]:
     return split.texts(rows, "target")
 
 
-def test_the_store_has_the_text_as_target_and_nothing_as_source(tmp_path: Path) -> None:
+def test_the_data_directory_has_the_text_as_target_and_empty_sources(tmp_path: Path) -> None:
     lines = [SENTENCE.format(n) for n in range(40)]
     run(tmp_path, lines, "data.valid_size=0", "data.test_size=0")
     data = DataDirectory.open(tmp_path / "out", hashes=True)
     assert texts(data.train) == lines
-    assert data.is_one_sided
+    assert data.is_monolingual
     assert (data.source_lang, data.target_lang) == ("", "en")
     assert data.vocabularies.joint
-    assert data.resolved.provenance["data.length_ratio"] == "one-sided text"
+    assert data.resolved.provenance["data.length_ratio"] == "monolingual text"
 
 
-def test_what_is_wrong_with_a_text_drops_it_and_nothing_else_does(tmp_path: Path) -> None:
+def test_filters_drop_bad_text_and_nothing_else(tmp_path: Path) -> None:
     good = [SENTENCE.format(n) for n in range(40)] + ["short"]
     bad = ["", "  ", "bad\x01control", good[3], "long " * 300]
     card = run(tmp_path, good + bad, "data.valid_size=0", "data.test_size=0")
     assert texts(DataDirectory.open(tmp_path / "out").train) == good
-    assert card.tally.counts == {"blank": 2, "control": 1, "duplicate": 1, "too_long": 1}
+    assert card.drop_log.counts == {"blank": 2, "control": 1, "duplicate": 1, "too_long": 1}
     dropped = json.loads((tmp_path / "out" / "data-card.json").read_text())["dropped"]
     assert dropped["duplicate"]["examples"] == [
         {"corpus": str(tmp_path / "train.txt"), "line": 45, "source": "", "target": good[3]}
@@ -79,17 +79,17 @@ def test_sets_are_held_out_and_share_no_text_with_train(tmp_path: Path) -> None:
     assert [report for report in reports if isinstance(report, DataWarning)] == []
 
 
-def test_given_sets_keep_every_line_and_are_taken_out_of_train(tmp_path: Path) -> None:
+def test_given_sets_keep_every_line_and_are_removed_from_train(tmp_path: Path) -> None:
     lines = [SENTENCE.format(n) for n in range(40)]
     valid = [lines[5], "", "not in train"]
     card = run(tmp_path, lines, "data.test_size=0", valid=[write(tmp_path / "valid.txt", valid)])
     data = DataDirectory.open(tmp_path / "out")
     assert texts(data.valid) == valid
     assert texts(data.train) == lines[:5] + lines[6:]
-    assert card.tally.counts == {"in_heldout": 1}
+    assert card.drop_log.counts == {"in_heldout": 1}
 
 
-def test_the_card_speaks_of_one_language(tmp_path: Path) -> None:
+def test_the_card_is_about_one_language(tmp_path: Path) -> None:
     card = run(tmp_path, [SENTENCE.format(n) for n in range(40)], "data.valid_size=0", "data.test_size=0")
     (tokens,) = (table for table in card.tables() if table.title == "Tokens")
     assert [row[:3] for row in tokens.rows] == [("train", "en", "40")]
@@ -98,7 +98,7 @@ def test_the_card_speaks_of_one_language(tmp_path: Path) -> None:
     assert "| tokens | en |" in markdown
 
 
-def test_text_in_another_language_is_warned_about(tmp_path: Path) -> None:
+def test_text_in_another_language_is_a_warning(tmp_path: Path) -> None:
     german = [
         f"das ist der Satz {n} und er ist nicht auf der Liste, die wir mit der Hand haben" for n in range(60)
     ]
@@ -111,7 +111,7 @@ def test_text_in_another_language_is_warned_about(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "setting", ["data.length_ratio=true", "data.copy_of_source=true", "vocabulary.joint=false"]
 )
-def test_what_needs_two_sides_cannot_be_asked_for(tmp_path: Path, setting: str) -> None:
+def test_settings_that_need_a_source_are_refused(tmp_path: Path, setting: str) -> None:
     with pytest.raises(UsageError, match=setting.partition("=")[0]) as caught:
         run(tmp_path, ["a"], setting)
     assert "--source-lang" in caught.value.hint

@@ -1,4 +1,4 @@
-"""Warnings for what usually goes wrong with a parallel corpus, from one look at each block."""
+"""Warnings about common problems of a parallel corpus, from one pass over its blocks."""
 
 import zlib
 from collections import Counter
@@ -9,29 +9,23 @@ from nmt_cli.corpus.checks.alignment import AlignmentCheck, Stretch
 from nmt_cli.corpus.checks.characters import ODDITIES, find_odd_lines
 from nmt_cli.corpus.checks.language import SideProfile, foreign_language, foreign_script, swapped
 from nmt_cli.corpus.checks.tokenization import TokenizedCheck
-from nmt_cli.corpus.rows import (
-    BYTE_ORDER_MARK,
-    CARRIAGE_RETURN,
-    INNER_NEWLINE,
-    MALFORMED,
-    UNDECODABLE,
-    Block,
-)
+from nmt_cli.corpus.readers import INNER_NEWLINE, MALFORMED, UNDECODABLE, Block
 from nmt_cli.errors import DataWarning
+from nmt_cli.files.line_reader import BYTE_ORDER_MARK, CARRIAGE_RETURN
 
-_SAMPLE = 128  # lines of a block that are looked at closely
-_FIRST_SAMPLE = 1024  # and of the first block
+_SAMPLE = 128  # lines of a block that are examined closely
+_FIRST_SAMPLE = 1024  # the same for the first block
 _SAMPLE_CHARACTERS = 300
-_KEPT_PAIRS = 8192  # by which sets are compared
-_MERGE_LINES = 256  # misaligned stretches this close are one
+_KEPT_PAIRS = 8192  # of each set, to compare sets
+_MERGE_LINES = 256  # misaligned stretches this close to each other are reported as one
 _SHOWN_STRETCHES = 3
-_SAME_SHARE = 0.5  # of pairs that two sets share, or that have twice the same text, to be worth a warning
+_SAME_SHARE = 0.5  # of pairs that two sets share, or whose sides are equal, from which on to warn
 _MIN_PAIRS = 20
 _SIMILAR_GAP = 0.2
 
 
 class _Side:
-    """What is remembered of one side."""
+    """The statistics of one side."""
 
     def __init__(self, name: str, language: str) -> None:
         self.name = name
@@ -50,7 +44,7 @@ class _Side:
 
 
 class Inspector:
-    """Watches one corpus go by. Remembers counts and samples of bounded size, never the text."""
+    """Observes one corpus, block by block. Keeps counts and samples of bounded size, never the text."""
 
     def __init__(self, label: str, *, source_lang: str, target_lang: str) -> None:
         self.label = label
@@ -85,7 +79,7 @@ class Inspector:
         self.pairs += rows
 
     def warnings(self) -> list[DataWarning]:
-        """What looks wrong, the gravest first. Ends the observation."""
+        """What looks wrong, the most serious first. Call it after the last block."""
         found = [*self._alignment_warnings(), *self._language_warnings(), *self._damage_warnings()]
         for side in (self.source, self.target):
             found += self._tokenized_warnings(side)
@@ -102,14 +96,14 @@ class Inspector:
             where = f"lines {stretch.first} to {stretch.last} look misaligned"
             partner = ""
             if stretch.offset:
-                direction = "after" if stretch.offset > 0 else "before"
+                direction = "later" if stretch.offset > 0 else "earlier"
                 count = abs(stretch.offset)
                 lines = f"{count} line{'s'[: count != 1]}"
-                partner = f"; the partner of a source line seems to be {lines} {direction} its place"
+                partner = f"; the translation of a source line seems to be {lines} {direction}"
             yield DataWarning(
                 "misaligned",
-                f"{self.label}: {where}: lengths of source and target are unrelated there{partner}",
-                hint="compare both sides around the first of these lines; repair or remove the stretch",
+                f"{self.label}: {where}: the lengths of source and target do not match there{partner}",
+                hint="compare both sides from the first of these lines on; repair or remove them",
             )
         more = len(self._stretches) - len(stretches)
         if more > 0:
@@ -124,8 +118,8 @@ class Inspector:
         if self._sampled >= _MIN_PAIRS and self._same > _SAME_SHARE * self._sampled:
             yield DataWarning(
                 "identical-sides",
-                f"{self.label}: both sides are the same in {self._same} of {self._sampled} sampled pairs",
-                hint="check that the two sides are two languages",
+                f"{self.label}: source and target are identical in {self._same} of {self._sampled} sampled pairs",
+                hint="check that source and target are two languages",
             )
             return
         if swapped(source, target):
@@ -139,10 +133,10 @@ class Inspector:
         for side, other in ((self.source, self.target), (self.target, self.source)):
             script, language = foreign_script(side.profile), foreign_language(side.profile, other.profile)
             if script:
-                same = f", as the {other.name}" if script == other.profile.main_script() else ""
+                same = f", like the {other.name}" if script == other.profile.main_script() else ""
                 looks = f"is written in {script} script{same}"
             elif language:
-                same = f", as the {other.name}" if language == other.profile.likely_language() else ""
+                same = f", like the {other.name}" if language == other.profile.likely_language() else ""
                 looks = f"looks like {language}{same}"
             else:
                 continue
@@ -155,13 +149,13 @@ class Inspector:
     def _damage_warnings(self) -> Iterator[DataWarning]:
         meanings = {
             UNDECODABLE: (
-                "line has bytes or escapes that stand for no character",
-                "lines have bytes or escapes that stand for no character",
+                "line has bytes or escapes that cannot be decoded",
+                "lines have bytes or escapes that cannot be decoded",
                 "convert the text to UTF-8; data.undecodable drops such pairs from train",
             ),
             MALFORMED: (
-                "row is no pair",
-                "rows are no pairs",
+                "row is not a pair",
+                "rows are not pairs",
                 "each row needs both columns or fields; such rows are dropped from train",
             ),
         }
@@ -175,9 +169,9 @@ class Inspector:
         for trace, hits, lines in side.tokenized.found():
             yield DataWarning(
                 trace.name,
-                f"{self.label}: the {side.name} looks processed already: "
+                f"{self.label}: the {side.name} looks preprocessed: "
                 f"{hits} of {lines} sampled lines {trace.meaning}",
-                hint="use raw text: nmt learns its own subwords, and scores on processed text do not compare",
+                hint="use raw text: nmt learns its own subwords, and scores on preprocessed text are not comparable",
             )
 
     def _removed_warnings(self) -> Iterator[DataWarning]:
@@ -188,21 +182,21 @@ class Inspector:
                 "removed from the start of a file",
             ),
             CARRIAGE_RETURN: ("line", "lines", "ended with CR LF; the CR was removed"),
-            INNER_NEWLINE: ("text", "texts", "had line breaks inside, which became spaces"),
+            INNER_NEWLINE: ("text", "texts", "contained line breaks, which became spaces"),
         }
         for kind, (one, many, meaning) in meanings.items():
             if count := self._removed[kind]:
                 yield DataWarning(
                     kind.replace(" ", "-"),
                     f"{self.label}: {count} {many if count > 1 else one} {meaning}",
-                    hint="nothing is to be done",
+                    hint="no action is needed",
                 )
 
     def _character_warnings(self, side: _Side) -> Iterator[DataWarning]:
         for oddity in ODDITIES:
             count = side.odd_lines[oddity.name]
             if oddity.name == "replacement" and self._damage[UNDECODABLE]:
-                continue  # the reader put them there, and that has its own warning
+                continue  # inserted by the reader, which has its own warning
             if count:
                 first = side.odd_first[oddity.name]
                 lines = f"{count} lines have" if count > 1 else "1 line has"
@@ -214,7 +208,7 @@ class Inspector:
 
 
 def compare_sets(inspectors: Mapping[str, Sequence[Inspector]]) -> list[DataWarning]:
-    """What looks wrong between the sets, given the inspectors of `train`, `valid` and `test` by name."""
+    """What looks wrong between `train`, `valid` and `test`, given the inspectors of each set."""
     held_out = {name: group for name, group in inspectors.items() if name != "train" and group}
     found: list[DataWarning] = []
     for (name, group), (other_name, other_group) in combinations(held_out.items(), 2):
@@ -222,9 +216,9 @@ def compare_sets(inspectors: Mapping[str, Sequence[Inspector]]) -> list[DataWarn
     train = list(inspectors.get("train", ()))
     for name, group in inspectors.items():
         for inspector in group:
-            yardsticks = [other for other in train if other is not inspector]
-            if yardsticks and not swapped(inspector.source.profile, inspector.target.profile):
-                found += _swapped_warnings(name, inspector, max(yardsticks, key=lambda other: other.pairs))
+            references = [other for other in train if other is not inspector]
+            if references and not swapped(inspector.source.profile, inspector.target.profile):
+                found += _swapped_warnings(name, inspector, max(references, key=lambda other: other.pairs))
     return found
 
 
@@ -245,7 +239,7 @@ def _overlap_warnings(
     yield DataWarning(
         "valid-is-test",
         message,
-        hint="choose other pairs for one of them, or leave one out and nmt holds out pairs from train",
+        hint="use other pairs for one of them, or leave one out and nmt holds out pairs from train",
     )
 
 
@@ -262,7 +256,7 @@ def _swapped_warnings(name: str, inspector: Inspector, train: Inspector) -> Iter
 
 
 def _merged(stretches: Sequence[Stretch]) -> list[Stretch]:
-    """One stretch for those that follow each other closely."""
+    """Stretches with small gaps between them joined to one."""
     merged: list[Stretch] = []
     for stretch in stretches:
         last = merged[-1] if merged else None
@@ -274,7 +268,7 @@ def _merged(stretches: Sequence[Stretch]) -> list[Stretch]:
 
 
 def _pair_hash(source: str, target: str) -> int:
-    """The same in every process, unlike `hash`."""
+    """A hash that is the same in every process, unlike `hash`."""
     return (
         zlib.crc32(target.encode(errors="replace"), zlib.adler32(source.encode(errors="replace")))
         | len(source) << 32

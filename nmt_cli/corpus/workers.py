@@ -1,4 +1,4 @@
-"""Mapping a function over a stream in several processes, results in the order of the stream."""
+"""Map a function over a stream in worker processes, with results in the order of the stream."""
 
 import os
 import signal
@@ -18,21 +18,20 @@ from nmt_cli.errors import NmtError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Starting processes costs about a second of work each; this many items are done sooner without them.
-_WORTH_IT = 12
+# Starting a process takes about a second: fewer items than this are faster without workers.
+_MIN_ITEMS = 12
 
 
 def ordered_map(
     function: Callable[[Item], Result], items: Iterable[Item], *, workers: int
 ) -> Iterator[tuple[Item, Result]]:
-    """Each item with `function(item)`, computed by `workers` processes; a few items are under way at once.
+    """Each item with `function(item)`, computed by `workers` processes with a few items in flight.
 
-    `function` must be importable or a value that can be sent to another process. Few items, or one worker, are
-    done in this process.
+    `function` must be picklable. With one worker or few items, everything runs in this process.
     """
     stream = iter(items)
-    head = list(islice(stream, _WORTH_IT)) if workers > 1 else []
-    if len(head) < _WORTH_IT:
+    head = list(islice(stream, _MIN_ITEMS)) if workers > 1 else []
+    if len(head) < _MIN_ITEMS:
         for item in chain(head, stream):
             yield item, function(item)
         return
@@ -40,27 +39,27 @@ def ordered_map(
     with ProcessPoolExecutor(
         workers, mp_context=get_context("spawn"), initializer=partial(_start_worker, function)
     ) as pool:
-        under_way: deque[tuple[Item, Future[Any]]] = deque()
+        in_flight: deque[tuple[Item, Future[Any]]] = deque()
         try:
             for item in chain(head, stream):
-                with _deaf_children():
-                    under_way.append((item, pool.submit(_work, item)))
-                if len(under_way) > 2 * workers:
-                    done, future = under_way.popleft()
+                with _children_ignore_interrupts():
+                    in_flight.append((item, pool.submit(_work, item)))
+                if len(in_flight) > 2 * workers:
+                    done, future = in_flight.popleft()
                     yield done, future.result()
-            for done, future in under_way:
+            for done, future in in_flight:
                 yield done, future.result()
         except BrokenProcessPool as error:
             raise NmtError(
-                "a worker process died", hint="it may have run out of memory: try again with --workers 1"
+                "a worker process died", hint="it may have run out of memory; try again with --workers 1"
             ) from error
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
 @contextmanager
-def _deaf_children() -> Iterator[None]:
-    """A process that starts in this block never hears Ctrl-C: that is for the parent, which ends its workers."""
+def _children_ignore_interrupts() -> Iterator[None]:
+    """A process started in this block does not receive Ctrl-C: the parent does, and stops its workers."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -72,13 +71,13 @@ _function: Callable[[Any], Any] | None = None
 
 
 def _start_worker(function: Callable[[Any], Any]) -> None:
-    """Keep the function, so that it is sent once and not with every item; end when the parent is gone."""
+    """Keep the function, so that it is sent once and not with every item; exit when the parent is gone."""
     global _function
     _function = function
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 
-def _end_with_parent() -> None:
+def _exit_with_parent() -> None:
     parent = parent_process()
     assert parent is not None
     connection.wait([parent.sentinel])

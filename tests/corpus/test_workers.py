@@ -1,4 +1,4 @@
-"""Several processes give the same results in the same order."""
+"""Worker processes give the same results in the same order."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nmt_cli.corpus.parallel import ordered_map
+from nmt_cli.corpus.workers import ordered_map
 from nmt_cli.errors import NmtError
 
 
@@ -72,7 +72,7 @@ def test_a_worker_that_dies_is_an_error_with_a_hint() -> None:
 
 SCRIPT = """
 import sys, time
-from nmt_cli.corpus.parallel import ordered_map
+from nmt_cli.corpus.workers import ordered_map
 for item, _ in ordered_map(time.sleep, [0.05] * 10_000, workers=2):
     print("under way", flush=True)
 """
@@ -91,7 +91,7 @@ def start(script: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("wait", [0.4, 1.0, None])
-def test_ctrl_c_gives_one_traceback_at_most_whenever_it_comes(wait: float | None) -> None:
+def test_ctrl_c_gives_at_most_one_traceback(wait: float | None) -> None:
     process = start(SCRIPT)
     assert process.stdout is not None
     if wait is None:

@@ -1,4 +1,4 @@
-"""One-sided text: every form of a SPEC without a source language, read with empty sources."""
+"""Monolingual text: every form of a SPEC without a source language, read with empty sources."""
 
 import gzip
 import io
@@ -74,25 +74,25 @@ def test_standard_input_is_read_line_by_line(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("", "names no corpus", "one-sided text is"),
-        ("train.de,train.en", "does not exist", "name both languages: --source-lang"),
+        ("", "names no corpus", "monolingual text is"),
+        ("train.de,train.en", "does not exist", "give --source-lang too"),
         ("missing", "does not exist", ""),
         (".", "is a directory", ""),
         ("x.tsv#0", "is not a column number", "counted from 1"),
-        ("x.tsv#1,2", "is not a column number", "for two, name both languages"),
+        ("x.tsv#1,2", "is not a column number", "give both languages"),
         ("x.tsv#9", "most rows have no column 9;", "choose one, such as x.tsv#1"),
-        ("ambiguous", "is ambiguous", "name a file instead of the prefix"),
-        ("x.jsonl#de,text", "is not a field name", "for two, name both languages"),
+        ("ambiguous", "is ambiguous", "give a file instead of the prefix"),
+        ("x.jsonl#de,text", "is not a field name", "give both languages"),
         (
             "x.jsonl#words",
             "most rows have no text in 'words';",
-            "choose a field with #FIELD; there are de, text",
+            "choose a field with #FIELD; fields are de, text",
         ),
         ("broken.jsonl", "most rows are not JSON", 'such as {"de": "…"}'),
         ("hf:x.jsonl#words", "has no column words", "choose one with hf:…#COLUMN"),
     ],
 )
-def test_a_mistake_is_named(folder: Path, text: str, message: str, hint: str) -> None:
+def test_a_mistake_is_an_error_with_a_hint(folder: Path, text: str, message: str, hint: str) -> None:
     with pytest.raises(NmtError) as caught:
         read(text)
     assert message in caught.value.message
@@ -100,7 +100,7 @@ def test_a_mistake_is_named(folder: Path, text: str, message: str, hint: str) ->
     assert "\n" not in caught.value.message
 
 
-def test_a_row_that_is_no_text_is_kept_to_be_shown(folder: Path) -> None:
+def test_a_malformed_row_is_kept_to_be_shown(folder: Path) -> None:
     Path("bad.tsv").write_text("1\ta\n2\tb\njust one\n", "utf-8")
     (block,) = read("bad.tsv#2")
     assert block.target == ["a", "b", ""]
@@ -109,20 +109,20 @@ def test_a_row_that_is_no_text_is_kept_to_be_shown(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["breaks.jsonl", "hf:breaks.jsonl"])
-def test_line_breaks_inside_of_a_text_are_counted_once(folder: Path, text: str) -> None:
+def test_line_breaks_inside_a_text_are_counted_once(folder: Path, text: str) -> None:
     Path("breaks.jsonl").write_text('{"de": "ein\\nHaus"}\n{"de": "zwei"}\n', "utf-8")
     (block,) = read(text)
     assert block.target == ["ein Haus", "zwei"]
     assert block.removed == {"inner newline": 1}
 
 
-def test_the_same_language_twice_is_told_from_text_in_one_language(folder: Path) -> None:
+def test_the_same_language_twice_is_not_monolingual_text(folder: Path) -> None:
     with pytest.raises(NmtError, match="both languages are de") as caught:
         parse_spec("train", source_lang="de", target_lang="de")
     assert "leave out --source-lang" in caught.value.hint
 
 
-def test_a_closed_standard_input_is_told_apart_from_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_standard_input_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(NmtError, match="- reads text from standard input, which is closed"):
+    with pytest.raises(NmtError, match="expected text on standard input, which is closed"):
         read("-")
