@@ -1,4 +1,4 @@
-"""Every error a user can meet, and the warning. The message says what is wrong, the hint says what to do.
+"""Every error a user can see, and the warning. The message says what is wrong, the hint says what to do.
 
     NmtError                 something failed                          exit code 1
     ├── CorpusError          the text cannot be read or does not align
@@ -9,10 +9,10 @@
     └── UsageError           the request itself is impossible          exit code 2
         └── ConfigError      one or more settings are wrong
 
-`assert` is for our own mistakes; what a user can cause is raised as one of these. The command line turns
-them into one line, a hint and the exit code at a single boundary (`nmt_cli.cli.boundary`).
+`assert` is for our own mistakes; anything a user can cause is one of these. The command line turns them into
+one line, a hint and the exit code at a single boundary (`nmt_cli.cli.boundary`).
 
-`DataWarning` is for what looks wrong in a user's text but need not be: the work goes on.
+A `DataWarning` reports a probable problem in a user's text, and the work continues.
 """
 
 import difflib

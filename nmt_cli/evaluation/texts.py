@@ -180,7 +180,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def language_of(path: Path) -> str | None:
-    """The language that the name of a file ends with, such as `de` in ref.de.gz."""
+    """The language code at the end of a file name, such as `de` in ref.de.gz."""
     name = uncompressed_name(path.name)
     code = name.rpartition(".")[2] if "." in name else ""
     base = code.partition("-")[0].partition("_")[0]

@@ -73,8 +73,8 @@ def check_metrics(names: Sequence[str]) -> None:
     for name in names:
         if name not in METRICS:
             raise UsageError(
-                f"there is no metric {name!r}{did_you_mean(name, METRICS)}",
-                hint=f"metrics are {', '.join(METRICS)}",
+                f"unknown metric {name!r}{did_you_mean(name, METRICS)}",
+                hint=f"choose from {', '.join(METRICS)}",
             )
 
 

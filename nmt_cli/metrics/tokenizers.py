@@ -47,8 +47,8 @@ def check_tokenizer(name: str) -> None:
     """Reject a tokenizer that is unknown, not installed, or would be downloaded."""
     if name not in TOKENIZERS:
         raise UsageError(
-            f"there is no tokenizer {name}{did_you_mean(name, TOKENIZERS)}",
-            hint=f"tokenizers are {', '.join(TOKENIZERS)}",
+            f"unknown tokenizer {name!r}{did_you_mean(name, TOKENIZERS)}",
+            hint=f"choose from {', '.join(TOKENIZERS)}",
         )
     if not _installed(name):
         modules, extra = _NEEDS[name]

@@ -160,8 +160,8 @@ def test_randomization_has_its_own_signature(nmt: Run) -> None:
 BAD_INPUT = {
     "nothing": ([], 2, "no systems to score", "hypothesis files"),
     "no reference": (["hyp.good.de"], 2, "no reference to score against", "--reference FILE"),
-    "missing": (["none.de", "-r", "ref.de"], 1, "none.de does not exist", "near names"),
-    "missing reference": (["hyp.good.de", "-r", "refs.de"], 1, "refs.de does not exist", "near names"),
+    "missing": (["none.de", "-r", "ref.de"], 1, "none.de does not exist", "similar names"),
+    "missing reference": (["hyp.good.de", "-r", "refs.de"], 1, "refs.de does not exist", "similar names"),
     "empty": (["empty.de", "-r", "ref.de"], 1, "empty.de is empty", "one sentence per line"),
     "empty reference": (["hyp.good.de", "-r", "empty.de"], 1, "empty.de is empty", ""),
     "short": (
