@@ -9,14 +9,13 @@ defaults        defaults by corpus size, and of command-line options that are no
 reference       the settings described from the schema: `nmt config`, docs/configuration.md
 """
 
-from nmt_cli.config.data import FILTERS, DataConfig
+from nmt_cli.config.data import FILTERS, DataConfig, VocabularyConfig
 from nmt_cli.config.defaults import CORPUS_SIZES, corpus_defaults
 from nmt_cli.config.layers import Config, Resolved, load_resolved, resolve, sections, setting_names
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.config.presets import LANGUAGE_MODEL_PRESETS, PRESETS, TRANSLATION_PRESETS, Preset
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.config.train import TrainConfig
-from nmt_cli.config.vocabulary import VocabularyConfig
 
 __all__ = [
     "CORPUS_SIZES",

@@ -1,6 +1,10 @@
 """Settings of the section `data`: how the corpus is cleaned, and what is held out."""
 
+import re
 from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import model_validator
 
 from nmt_cli.config.section import Section, setting
 
@@ -54,3 +58,62 @@ FILTERS = (
     "length_ratio",
 )
 """The filters' switches, in the order in which the filters apply."""
+
+
+# ------------------------------------------------------------------------------------------------------------
+# Settings of the section `vocabulary`: how text is split into tokens.
+
+
+# Reserved by sentencepiece: the four control pieces, bytes, whitespace and the symbols it writes for whitespace.
+_RESERVED = re.compile(r"<pad>|<unk>|<s>|</s>|<0x[0-9A-F]{2}>|.*[\s\0▁▅].*", re.DOTALL)
+
+DEFAULT_SIZE = 8000
+
+
+class VocabularyConfig(Section):
+    """The subword model, trained on the training text."""
+
+    kind: Literal["bpe", "unigram", "char", "word"] = setting(
+        "bpe", "tokens: BPE merges, unigram language model pieces, characters or words"
+    )
+    size: int | None = setting(
+        None,
+        f"vocabulary size, including reserved pieces and bytes (default: {DEFAULT_SIZE}, less for a small corpus)",
+        ge=5,
+        le=10_000_000,
+    )
+    joint: bool = setting(True, "share one vocabulary between both languages")
+    byte_fallback: bool | None = setting(
+        None,
+        "encode unknown characters as UTF-8 bytes instead of `<unk>` (default: true, except for kind = word)",
+    )
+    character_coverage: float = setting(
+        1.0, "fraction of the characters in the text that get a piece of their own", ge=0.98, le=1.0
+    )
+    symbols: tuple[str, ...] = setting((), "symbols that are never split, such as `<ent>` or placeholders")
+    sample: int = setting(
+        500_000, "train the vocabulary on a random sample of about this many lines per side", ge=1
+    )
+
+    @model_validator(mode="after")
+    def _words_have_no_byte_fallback(self) -> Self:
+        if self.kind == "word" and self.byte_fallback:
+            raise ValueError(
+                "vocabulary.byte_fallback = true is incompatible with vocabulary.kind = word, which has a real <unk>; "
+                "leave out vocabulary.byte_fallback"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _symbols_are_allowed(self) -> Self:
+        taken = [symbol for symbol in self.symbols if not symbol or _RESERVED.fullmatch(symbol)]
+        if taken:
+            raise ValueError(f"vocabulary.symbols: {taken[0]!r} is empty, reserved or contains whitespace")
+        if len(set(self.symbols)) < len(self.symbols):
+            raise ValueError("vocabulary.symbols contains a symbol twice")
+        return self
+
+    @property
+    def bytes_for_unknown(self) -> bool:
+        """Whether unknown characters are encoded as bytes."""
+        return self.kind != "word" if self.byte_fallback is None else self.byte_fallback

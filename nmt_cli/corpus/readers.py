@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from nmt_cli.corpus.checks.line_counts import unequal_error
+from nmt_cli.corpus.checks.alignment import unequal_error
 from nmt_cli.corpus.spec import Spec
 from nmt_cli.errors import CorpusError
 from nmt_cli.files.byte_stream import STANDARD_INPUT, read_chunks, standard_input

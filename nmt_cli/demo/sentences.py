@@ -5,10 +5,10 @@ from random import Random
 
 from nmt_cli.demo import complements, phrases, tree
 from nmt_cli.demo.clauses import EVENTS, INTENDED, LASTING, ORDERED, action, fronted, negate, owner_of
+from nmt_cli.demo.complements import described, mood, possession, statement, weather
 from nmt_cli.demo.dice import Dice
 from nmt_cli.demo.lexicon import BE, IT, VERBS, Pronoun, nouns
 from nmt_cli.demo.phrases import person, you
-from nmt_cli.demo.states import described, mood, possession, statement, weather
 from nmt_cli.demo.tree import Body, Clause, Complement, Constituent, NounPhrase, Phrase
 
 KINDS = {

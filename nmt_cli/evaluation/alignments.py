@@ -7,7 +7,7 @@ This is a separate evaluation (`nmt align-eval`) that shares only the reading of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,6 @@ from nmt_cli.errors import CorpusError, DataWarning
 from nmt_cli.evaluation.result import AlignmentEvaluation, AlignmentResult, TextFacts, Versions
 from nmt_cli.evaluation.texts import Text, read_lines, refuse_empty, refuse_two_readers, some_lines
 from nmt_cli.files.markdown import literal, table
-from nmt_cli.metrics.word_alignment import AlignmentScore, GoldLinks, Link, score_alignments
 
 _LINK = re.compile(r"(\d+)([-p])(\d+)")
 _ENOUGH = 20  # sentences after which it is no coincidence that no link has the index 0
@@ -209,3 +208,58 @@ def _order_warnings(
             if reverse
             else "its links seem to be target-source: add --reverse",
         )
+
+
+# ------------------------------------------------------------------------------------------------------------
+# Precision, recall and error rate of word alignments against gold alignments.
+
+
+Link = tuple[int, int]  # positions of a source and a target word, counted from 0
+
+
+@dataclass(frozen=True)
+class GoldLinks:
+    """The gold links of one sentence pair; every sure link is also possible."""
+
+    sure: frozenset[Link]
+    possible: frozenset[Link]
+
+
+@dataclass(frozen=True)
+class AlignmentScore:
+    """Counts over all sentence pairs, and the scores that follow from them (Och and Ney 2003).
+
+    precision = |A ∩ P| / |A|,  recall = |A ∩ S| / |S|,  AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
+    """
+
+    links: int  # |A|
+    sure: int  # |S|
+    links_in_sure: int
+    links_in_possible: int
+
+    @property
+    def precision(self) -> float:
+        """The share of links that are possible."""
+        return self.links_in_possible / self.links if self.links else 0.0
+
+    @property
+    def recall(self) -> float:
+        """The share of sure links that were found."""
+        return self.links_in_sure / self.sure if self.sure else 0.0
+
+    @property
+    def error_rate(self) -> float:
+        """The alignment error rate, AER."""
+        total = self.links + self.sure
+        return 1.0 - (self.links_in_sure + self.links_in_possible) / total if total else 0.0
+
+
+def score_alignments(pairs: Iterable[tuple[frozenset[Link], GoldLinks]]) -> AlignmentScore:
+    """The score of links against gold links, over all sentence pairs."""
+    links = sure = in_sure = in_possible = 0
+    for found, gold in pairs:
+        links += len(found)
+        sure += len(gold.sure)
+        in_sure += len(found & gold.sure)
+        in_possible += len(found & gold.possible)
+    return AlignmentScore(links, sure, in_sure, in_possible)

@@ -7,8 +7,14 @@ from datetime import UTC, datetime
 
 from nmt_cli.corpus.workers import ordered_map
 from nmt_cli.errors import DataWarning, UsageError
-from nmt_cli.evaluation.breakdowns import TrainingText, WordRecall, is_unspaced, lengths_of, word_splitter
-from nmt_cli.evaluation.examples import Baseline
+from nmt_cli.evaluation.breakdowns import (
+    Baseline,
+    TrainingText,
+    WordRecall,
+    is_unspaced,
+    lengths_of,
+    word_splitter,
+)
 from nmt_cli.evaluation.request import Request, choose_tokenizer, find_test_set, target_language
 from nmt_cli.evaluation.result import Bleu, Evaluation, SystemResult, Versions
 from nmt_cli.evaluation.scoring import Scorer, StatisticsExtractor, SystemStatistics

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from nmt_cli.drawing.attention import attention_svg
 from nmt_cli.drawing.charts import Series, Whisker, category_chart, histogram, whisker_chart
 from nmt_cli.drawing.html import render, resource
-from nmt_cli.evaluation.examples import Pieces, closest, differences
+from nmt_cli.evaluation.breakdowns import Pieces, closest, differences
 from nmt_cli.evaluation.result import Evaluation, Example, MetricScore, SystemResult
 from nmt_cli.evaluation.systems import System
 from nmt_cli.files.markdown import literal, table

@@ -19,7 +19,7 @@ from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import UsageError
 from nmt_cli.evaluation.systems import System
 from nmt_cli.evaluation.texts import Text, language_of, read_lines
-from nmt_cli.metrics.tokenizers import best_tokenizer_for, check_tokenizer
+from nmt_cli.metrics.corpus_metric import best_tokenizer_for, check_tokenizer
 
 
 @dataclass(frozen=True)

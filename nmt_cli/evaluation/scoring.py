@@ -9,13 +9,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from nmt_cli.corpus.checks.tokenization import TokenizedCheck
-from nmt_cli.evaluation.breakdowns import LengthStatistics, WordRecall
-from nmt_cli.evaluation.examples import Baseline, ExampleSelector
-from nmt_cli.evaluation.output_errors import OutputErrorCounter
+from nmt_cli.corpus.checks.characters import TokenizedCheck
+from nmt_cli.evaluation.breakdowns import Baseline, ExampleSelector, LengthStatistics, WordRecall
 from nmt_cli.evaluation.request import Request
 from nmt_cli.evaluation.result import Comparison, Distribution, MetricScore, ScoreInterval
 from nmt_cli.evaluation.texts import Lines, observe_sample
+from nmt_cli.evaluation.warnings import OutputErrorCounter
 from nmt_cli.metrics.character_ngrams import f_scores
 from nmt_cli.metrics.corpus_metric import CorpusMetric, Statistics, Totals
 from nmt_cli.metrics.resampling import Scores, bootstrap, bootstrap_p_value, interval, randomization_p_value

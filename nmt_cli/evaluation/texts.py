@@ -11,8 +11,8 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from nmt_cli.corpus.checks.line_counts import unequal_error
-from nmt_cli.corpus.checks.tokenization import TokenizedCheck
+from nmt_cli.corpus.checks.alignment import unequal_error
+from nmt_cli.corpus.checks.characters import TokenizedCheck
 from nmt_cli.corpus.locate import refuse_unsupported_format
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.evaluation.result import TextFacts

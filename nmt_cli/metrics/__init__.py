@@ -7,7 +7,6 @@ resampling         confidence intervals and paired significance tests
 word_alignment     precision, recall and alignment error rate
 """
 
-from nmt_cli.metrics.corpus_metric import Score, bleu, chrf
-from nmt_cli.metrics.tokenizers import tokenizer_for
+from nmt_cli.metrics.corpus_metric import Score, bleu, chrf, tokenizer_for
 
 __all__ = ["Score", "bleu", "chrf", "tokenizer_for"]

@@ -12,11 +12,10 @@ from torch import Tensor, nn
 
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.model.attention import Focus
-from nmt_cli.model.dropout import Dropout
 from nmt_cli.model.encoder import Bridged
 from nmt_cli.model.lstmn import build_layer
 from nmt_cli.model.protocol import Memory, MemoryT, State, StateT
-from nmt_cli.model.recurrent import CellState, Layer, LayerState
+from nmt_cli.model.recurrent import CellState, Dropout, Layer, LayerState
 
 
 class Decoded(NamedTuple):

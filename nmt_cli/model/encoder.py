@@ -6,9 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.model.dropout import Dropout
 from nmt_cli.model.lstmn import build_layer
-from nmt_cli.model.recurrent import CELLS, CellState
+from nmt_cli.model.recurrent import CELLS, CellState, Dropout
 
 
 class Encoded(NamedTuple):

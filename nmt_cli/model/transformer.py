@@ -20,9 +20,9 @@ from torch import Tensor, nn
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.model.attention import Attention, HeadedReader, HeadedScore, Reading, fused_attention
 from nmt_cli.model.decoder import Decoded, Decoder
-from nmt_cli.model.dropout import Dropout
 from nmt_cli.model.encoder import Bridged, Encoded
 from nmt_cli.model.protocol import Memory, State
+from nmt_cli.model.recurrent import Dropout
 from nmt_cli.model.scores import ScaledDot, Sizes
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nmt_cli.config.vocabulary import DEFAULT_SIZE
+from nmt_cli.config.data import DEFAULT_SIZE
 from nmt_cli.corpus import Inspector, Spec, compare_sets, parse_spec
 from nmt_cli.corpus.cleaning import Cleaner, Normalization, read_replacements, write_replacements
 from nmt_cli.corpus.duplicates import Fingerprints
@@ -25,11 +25,10 @@ from nmt_cli.errors import CorpusError, DataWarning, UsageError
 from nmt_cli.files.atomic import new_directory, new_file
 from nmt_cli.files.progress import Progress
 from nmt_cli.preprocess.card import DataCard, write_card
-from nmt_cli.preprocess.drop_log import DropLog
 from nmt_cli.preprocess.encoding import Encoder, SplitStatistics
 from nmt_cli.preprocess.heldout import HeldOutSet, read_heldout
 from nmt_cli.preprocess.request import Reporter, Request, for_monolingual_text, with_vocabulary
-from nmt_cli.preprocess.training_text import TrainingText
+from nmt_cli.preprocess.training_text import DropLog, TrainingText
 from nmt_cli.vocabulary import Vocabularies
 
 HELD_OUT = ("valid", "test")

@@ -10,9 +10,8 @@ verdict      whether the score is as expected
 
 from nmt_cli.recipe.definition import Expected, NamedRecipe, Recipe, find_recipe, recipe_names
 from nmt_cli.recipe.fetch import fetch
-from nmt_cli.recipe.plan import Choices, RecipePlan, RecipeStep, make_plan
+from nmt_cli.recipe.plan import Choices, RecipePlan, RecipeStep, StepLog, make_plan
 from nmt_cli.recipe.sources import Corpora, choose_corpora
-from nmt_cli.recipe.step_log import StepLog
 from nmt_cli.recipe.verdict import Verdict, check_score
 
 __all__ = [

@@ -21,8 +21,10 @@ The second group changes during training, so the manifest does not list it.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -40,12 +42,10 @@ from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files import manifest
 from nmt_cli.files.atomic import MANIFEST, FileFacts, cannot_write, new_directory, synchronize, write_bytes
 from nmt_cli.model import Seq2Seq, build_model
-from nmt_cli.run import lock
-from nmt_cli.run.lock import Lock
 from nmt_cli.run.weights import load_weights, read_tensors
 from nmt_cli.vocabulary import Vocabularies
 
-if TYPE_CHECKING:  # a trained model does not need its training data
+if TYPE_CHECKING:
     from nmt_cli.data.directory import DataDirectory
 
 KIND = "run"
@@ -213,7 +213,7 @@ class RunDirectory:
 @contextmanager
 def new_run(path: Path, *, overwrite: bool) -> Iterator[Path]:
     """Like `new_directory`, but replaces only runs, and none that is in use."""
-    replaced = Lock(path) if _is_run(path) and (path / lock.NAME).exists() else nullcontext()
+    replaced = Lock(path) if _is_run(path) and (path / LOCK).exists() else nullcontext()
     with replaced, new_directory(path, overwrite=overwrite, ours=_is_run) as temporary:
         yield temporary
 
@@ -259,3 +259,45 @@ def listed(folder: Path) -> list[str]:
         or name.endswith(".model")
         or name.startswith(tuple(f"{split}." for split in HELD_OUT))
     )
+
+
+# ------------------------------------------------------------------------------------------------------------
+# A lock that allows one training process per run directory.
+
+
+LOCK = "lock"
+
+
+class Lock:
+    """Held until `release`, or until the process ends in any way."""
+
+    def __init__(self, folder: Path) -> None:
+        """Acquire the lock of `folder`, or raise an error."""
+        path = folder / LOCK
+        try:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            owner = os.read(self._descriptor, 40).decode(errors="replace").strip()
+            os.close(self._descriptor)
+            raise UsageError(
+                f"{folder} is in use by another process" + (f" ({owner})" if owner else ""),
+                hint="wait until it is finished, or choose another --out",
+            ) from error
+        os.ftruncate(self._descriptor, 0)
+        os.write(self._descriptor, f"process {os.getpid()}\n".encode())
+
+    def release(self) -> None:
+        """Release the lock."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()

@@ -19,15 +19,16 @@ from nmt_cli.errors import ConfigError, NmtError
 from nmt_cli.model.protocol import MemoryT, State, StateT, padding_mask
 from nmt_cli.search.candidates import (
     Candidates,
+    Constraints,
     EndedAndOpen,
     best_candidates,
+    build_constraints,
     force,
     sample_candidates,
     sentence_seeds,
     split_ended,
     uniforms,
 )
-from nmt_cli.search.constraints import Constraints, build_constraints
 from nmt_cli.search.greedy import GreedyTrace, greedy_search
 from nmt_cli.search.penalties import LengthNormalization, coverage_penalty
 from nmt_cli.search.scorer import Scorer

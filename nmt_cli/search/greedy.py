@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.model.protocol import MemoryT, StateT
-from nmt_cli.search.constraints import Constraints
+from nmt_cli.search.candidates import Constraints
 from nmt_cli.search.penalties import LengthNormalization
 from nmt_cli.search.scorer import Scorer
 from nmt_cli.search.stopping import is_time_to_check, rows_to_keep

@@ -1,11 +1,120 @@
-"""What the trainer yields: one dataclass per event. Data only; the caller decides how to display it."""
+"""The state of a run apart from tensors: position in the data, validation history, elapsed time.
+
+Everything here but the time decides what training does next, so all of it is part of every checkpoint.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any, Self
 
 from nmt_cli.metrics import Score
+
+SelectionScore = tuple[float, float]
+"""What models are ranked by, higher is better: the validation metric, then (BLEU may be 0) minus the loss."""
+
+
+@dataclass
+class RunState:
+    """Position in the data and validation history, as stored in state/current.json."""
+
+    update: int = 0  # updates done
+    epoch: int = 1  # of the next batch
+    index: int = 0  # of the next batch in its epoch
+    validated: int = 0  # update of the last validation
+    scores: list[SelectionScore] = field(default_factory=list)  # of all validations so far
+    best: list[tuple[int, SelectionScore]] = field(
+        default_factory=list
+    )  # (update, score) of the best checkpoints, best first
+    tokens_since_report: int = 0  # target tokens since the last StepReport
+    seconds: float = 0.0  # of training so far; for display only
+
+    @property
+    def epochs(self) -> int:
+        """Epochs completed."""
+        return self.epoch - 1
+
+    @property
+    def between_epochs(self) -> bool:
+        """Whether the last update was the last of its epoch."""
+        return self.update > 0 and self.index == 0
+
+    @property
+    def last_epoch(self) -> int:
+        """The epoch of the last update."""
+        return self.epoch - self.between_epochs
+
+    @property
+    def best_update(self) -> int | None:
+        """The update with the best score so far."""
+        return self.best[0][0] if self.best else None
+
+    def record(self, score: SelectionScore, keep: int) -> bool:
+        """Add the validation score of the current update; returns whether it is the best so far."""
+        self.validated = self.update
+        self.scores.append(score)
+        # The sort is stable: of equal scores, the earliest stays first.
+        self.best = sorted([*self.best, (self.update, score)], key=lambda entry: entry[1], reverse=True)[
+            :keep
+        ]
+        return self.best[0][0] == self.update
+
+    def to_json(self) -> dict[str, Any]:
+        """The state as JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        """The inverse of `to_json`."""
+        state = cls(**content)
+        state.scores = [_selection_score(score) for score in state.scores]
+        state.best = [(int(update), _selection_score(score)) for update, score in state.best]
+        return state
+
+
+def _selection_score(content: Any) -> SelectionScore:
+    score, tie = content
+    return float(score), float(tie)
+
+
+class Clock:
+    """Elapsed time and training speed. Only a time limit depends on it; nothing else does."""
+
+    def __init__(self, before: float, now: Callable[[], float] = time.monotonic) -> None:
+        """`before`: seconds that the run took before it was resumed."""
+        self._before, self.now = before, now
+        self._start = self._reported = now()
+        self._paused = 0.0  # seconds outside of training since the last report
+
+    def elapsed(self) -> float:
+        """Seconds in this process."""
+        return self.now() - self._start
+
+    def total(self) -> float:
+        """Seconds in all processes of this run."""
+        return self._before + self.elapsed()
+
+    def speed(self, tokens: int) -> float:
+        """Tokens per second since the last call, without validation and checkpoints."""
+        now = self.now()
+        seconds = now - self._reported - self._paused
+        self._reported, self._paused = now, 0.0
+        return tokens / max(seconds, 1e-9)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """A block that does not count as training time."""
+        start = self.now()
+        yield
+        self._paused += self.now() - start
+
+
+# ------------------------------------------------------------------------------------------------------------
+# What the trainer yields: one dataclass per event. Data only; the caller decides how to display it.
 
 
 @dataclass(frozen=True)

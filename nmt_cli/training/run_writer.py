@@ -24,8 +24,7 @@ from nmt_cli.run.directory import MODEL, RunDirectory
 from nmt_cli.run.logs import MetricsLog
 from nmt_cli.run.model_card import model_card
 from nmt_cli.training.learner import Learner
-from nmt_cli.training.reports import StepReport, ValidationReport
-from nmt_cli.training.run_state import RunState
+from nmt_cli.training.reports import RunState, StepReport, ValidationReport
 
 
 class RunWriter:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 
 from nmt_cli.config import TrainConfig
-from nmt_cli.training.run_state import SelectionScore
+from nmt_cli.training.reports import SelectionScore
 
 
 def learning_rate(

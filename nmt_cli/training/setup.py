@@ -18,14 +18,13 @@ from nmt_cli.files.atomic import remove_partial_files
 from nmt_cli.model import build_model
 from nmt_cli.model.device import choose_device
 from nmt_cli.run.checkpoint import Checkpoints
-from nmt_cli.run.directory import CONFIG, MODEL, RunDirectory, fingerprint
-from nmt_cli.run.lock import Lock
+from nmt_cli.run.directory import CONFIG, MODEL, Lock, RunDirectory, fingerprint
 from nmt_cli.run.logs import MetricsLog
 from nmt_cli.run.weights import tensor_bytes, weights_of
 from nmt_cli.training.distributed import Group
 from nmt_cli.training.learner import Learner
 from nmt_cli.training.optimization import choose_precision
-from nmt_cli.training.run_state import Clock, RunState
+from nmt_cli.training.reports import Clock, RunState
 from nmt_cli.training.run_writer import RunWriter, snapshot
 from nmt_cli.training.settings import changed_settings, with_data_settings, with_model_settings
 from nmt_cli.training.trainer import StopRequest, Trainer

@@ -10,20 +10,21 @@ from nmt_cli.config import TrainConfig
 from nmt_cli.data.batches import RankBatch, TrainingBatches, prefetch
 from nmt_cli.errors import OutputError, TrainingError
 from nmt_cli.files.atomic import cannot_write
-from nmt_cli.run.lock import Lock
+from nmt_cli.run.directory import Lock
 from nmt_cli.run.weights import tensor_bytes
 from nmt_cli.training.distributed import Group
 from nmt_cli.training.learner import Learner
 from nmt_cli.training.reports import (
     CheckpointReport,
+    Clock,
     EndReport,
     Report,
+    RunState,
     StartReport,
     StepReport,
     UpdateReport,
     WarningReport,
 )
-from nmt_cli.training.run_state import Clock, RunState
 from nmt_cli.training.run_writer import RunWriter
 from nmt_cli.training.schedule import learning_rate, reason_to_stop
 from nmt_cli.training.validation import ModelSelection

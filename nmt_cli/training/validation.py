@@ -26,8 +26,7 @@ from nmt_cli.run import RunDirectory
 from nmt_cli.run.weights import load_weights, mean_weights, tensor_bytes
 from nmt_cli.training.distributed import Group
 from nmt_cli.training.optimization import Precision
-from nmt_cli.training.reports import Sample, ValidationReport
-from nmt_cli.training.run_state import Clock, RunState, SelectionScore
+from nmt_cli.training.reports import Clock, RunState, Sample, SelectionScore, ValidationReport
 from nmt_cli.training.run_writer import RunWriter
 from nmt_cli.translator import Details, Translation, Translator
 

@@ -29,7 +29,7 @@ from nmt_cli.model import Seq2Seq
 from nmt_cli.model.device import choose_device
 from nmt_cli.model.fast.step_layout import prepare_for_search
 from nmt_cli.search import Ensemble, ModelScorer, Scorer, SearchTree, search
-from nmt_cli.search.constraints import length_limits
+from nmt_cli.search.candidates import length_limits
 from nmt_cli.search.stopping import MIN_ROWS
 from nmt_cli.translator.forced_decoding import MAX_TOKENS, PairScorer
 from nmt_cli.translator.loading import load_models

@@ -14,11 +14,10 @@ import numpy as np
 import sentencepiece
 from numpy.typing import NDArray
 
-from nmt_cli.config.vocabulary import DEFAULT_SIZE, VocabularyConfig
+from nmt_cli.config.data import DEFAULT_SIZE, VocabularyConfig
 from nmt_cli.errors import VocabularyError
 from nmt_cli.files.atomic import cannot_write
-from nmt_cli.vocabulary.pieces import Pieces, fields
-from nmt_cli.vocabulary.sampling import BpeDropout, Sampler, UnigramSampling
+from nmt_cli.vocabulary.sampling import BpeDropout, Pieces, Sampler, UnigramSampling, fields
 from nmt_cli.vocabulary.token_ids import BOS, EOS, PAD, UNK, Ragged, narrowest
 
 __all__ = ["BOS", "EOS", "PAD", "UNK", "Vocabularies", "Vocabulary"]

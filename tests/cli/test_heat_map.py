@@ -5,8 +5,15 @@ import io
 import pytest
 from rich.console import Console
 
-from nmt_cli.cli.display.explanation import show_explanation
-from nmt_cli.cli.display.heat_map import NARROW, clean, fitted, heat_map, percent, shows_color
+from nmt_cli.cli.display.explanation import (
+    NARROW,
+    clean,
+    fitted,
+    heat_map,
+    percent,
+    show_explanation,
+    shows_color,
+)
 from tests.explanation.conftest import explanation
 
 SHORT = ["Ein", "Hund", "läuft", ".", "<eos>"]

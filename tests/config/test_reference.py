@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from nmt_cli.config import resolve, setting_names
-from nmt_cli.config.reference import describe_settings, reference_markdown, to_toml
+from nmt_cli.config.layers import describe_settings, reference_markdown, to_toml
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

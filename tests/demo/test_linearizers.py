@@ -5,9 +5,9 @@ from random import Random
 import pytest
 
 from nmt_cli.demo import lexicon
+from nmt_cli.demo.complements import described
 from nmt_cli.demo.dice import Dice
 from nmt_cli.demo.lexicon import EXIST, PRONOUNS, THERE, Pronoun
-from nmt_cli.demo.states import described
 from nmt_cli.demo.tree import (
     Body,
     Both,

@@ -7,12 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nmt_cli.evaluation.breakdowns import LengthStatistics, TrainingText, WordRecall
+from nmt_cli.evaluation.breakdowns import (
+    LengthStatistics,
+    TrainingText,
+    WordRecall,
+    closest,
+    differences,
+    units_of,
+)
 from nmt_cli.evaluation.evaluate import evaluate
-from nmt_cli.evaluation.examples import closest, differences, units_of
-from nmt_cli.evaluation.output_errors import OutputErrorCounter, has_loop
 from nmt_cli.evaluation.request import Request
 from nmt_cli.evaluation.texts import Lines, Text, first_line_off, language_of
+from nmt_cli.evaluation.warnings import OutputErrorCounter, has_loop
 from nmt_cli.metrics.corpus_metric import CorpusMetric
 
 Write = Callable[..., Path]

@@ -110,7 +110,7 @@ def test_the_tokenizer_follows_the_target_language(write: Write) -> None:
 def test_a_missing_tokenizer_names_the_extra_to_install(
     write: Write, monkeypatch: pytest.MonkeyPatch, language: str, extra: str
 ) -> None:
-    monkeypatch.setattr("nmt_cli.metrics.tokenizers.find_spec", lambda name: None)
+    monkeypatch.setattr("nmt_cli.metrics.corpus_metric.find_spec", lambda name: None)
     with pytest.raises(UsageError) as error:
         evaluate(Request([write(f"h.{language}", "x")], [write(f"r.{language}", "x")]))
     assert f"{language}-mecab" in error.value.message

@@ -14,9 +14,8 @@ from nmt_cli.data.batch import Batch
 from nmt_cli.errors import ConfigError
 from nmt_cli.model import Seq2Seq, build_model
 from nmt_cli.model.attention import masked_softmax
-from nmt_cli.model.dropout import Dropout, WordDropout
 from nmt_cli.model.encoder import reversal
-from nmt_cli.model.recurrent import CELLS, RecurrentLayer
+from nmt_cli.model.recurrent import CELLS, Dropout, RecurrentLayer, WordDropout
 from nmt_cli.model.recurrent_decoders import SequentialDecoder
 
 Build = Callable[..., Seq2Seq]

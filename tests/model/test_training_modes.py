@@ -14,8 +14,7 @@ from nmt_cli.errors import ConfigError
 from nmt_cli.model import OwnWords, Seq2Seq
 from nmt_cli.model import seq2seq as seq2seq_module
 from nmt_cli.model.fast.cross_entropy import chunked_cross_entropy
-from nmt_cli.model.loss import draw_subset
-from nmt_cli.model.scheduled_sampling import mix_inputs
+from nmt_cli.model.loss import draw_subset, mix_inputs
 from nmt_cli.training.schedule import own_word_probability
 
 Build = Callable[..., Seq2Seq]

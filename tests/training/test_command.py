@@ -17,7 +17,7 @@ from nmt_cli.data.directory import DataDirectory
 from nmt_cli.errors import UsageError
 from nmt_cli.run import RunDirectory
 from nmt_cli.run.checkpoint import Checkpoints
-from nmt_cli.run.lock import Lock
+from nmt_cli.run.directory import Lock
 from nmt_cli.training import UpdateReport, start
 
 from .conftest import ON_CPU, Nursery, Run, assert_same, make_data, options, settings, train

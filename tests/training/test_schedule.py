@@ -6,7 +6,7 @@ import pytest
 
 from nmt_cli.config import TrainConfig
 from nmt_cli.errors import ConfigError
-from nmt_cli.training.run_state import RunState, SelectionScore
+from nmt_cli.training.reports import RunState, SelectionScore
 from nmt_cli.training.schedule import (
     cosine,
     inverse_sqrt,

@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 from nmt_cli.config import VocabularyConfig
 from nmt_cli.vocabulary import PAD, UNK, Vocabulary
 from nmt_cli.vocabulary import sampling as bpe_module
-from nmt_cli.vocabulary.pieces import Pieces
-from nmt_cli.vocabulary.sampling import BpeDropout, UnigramSampling
+from nmt_cli.vocabulary.sampling import BpeDropout, Pieces, UnigramSampling
 
 TEXT = [
     "the cat sat on the mat",

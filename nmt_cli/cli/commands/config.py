@@ -26,7 +26,7 @@ def config(
     the origin of each value.
     """
     from nmt_cli.config import resolve
-    from nmt_cli.config.reference import reference_markdown, to_toml
+    from nmt_cli.config.layers import reference_markdown, to_toml
 
     if markdown:
         typer.echo(reference_markdown(), nl=False)
@@ -42,7 +42,7 @@ def _show_reference() -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from nmt_cli.config.reference import describe_settings
+    from nmt_cli.config.layers import describe_settings
 
     console = results()
     if console.width < _TABLE_WIDTH:

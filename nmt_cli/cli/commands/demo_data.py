@@ -1,15 +1,15 @@
 """`nmt demo-data`: the embedded corpus as text files."""
 
 from nmt_cli.cli.display.console import messages
-from nmt_cli.cli.options import data, shared
+from nmt_cli.cli.options import shared, training
 from nmt_cli.config.defaults import DEMO_PAIRS, DEMO_SEED
 
 
 def demo_data(
-    out: data.DemoOut,
-    size: data.DemoPairs = DEMO_PAIRS,
-    seed: data.DemoSeed = DEMO_SEED,
-    overwrite: data.DemoOverwrite = False,
+    out: training.DemoOut,
+    size: training.DemoPairs = DEMO_PAIRS,
+    seed: training.DemoSeed = DEMO_SEED,
+    overwrite: training.DemoOverwrite = False,
     quiet: shared.Quiet = False,
 ) -> None:
     """Write the embedded English–German demo corpus.

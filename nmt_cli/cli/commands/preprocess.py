@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from nmt_cli.cli.display.console import StageProgress, Verbosity, messages, results
-from nmt_cli.cli.options import data, shared
+from nmt_cli.cli.options import shared, training
 
 if TYPE_CHECKING:
     from nmt_cli.preprocess import DataCard, Report
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
 
 def preprocess(
     *,
-    source_lang: data.SourceLang = None,
-    target_lang: data.TargetLang,
-    train: data.Train,
-    out: data.DataOut,
-    valid: data.Valid = None,
-    test: data.Test = None,
-    vocabulary: data.Vocabulary = None,
-    keep_all: data.KeepAll = False,
+    source_lang: training.SourceLang = None,
+    target_lang: training.TargetLang,
+    train: training.Train,
+    out: training.DataOut,
+    valid: training.Valid = None,
+    test: training.Test = None,
+    vocabulary: training.Vocabulary = None,
+    keep_all: training.KeepAll = False,
     config: shared.Config = None,
     settings: shared.Set = None,
-    dropped: data.Dropped = None,
+    dropped: training.Dropped = None,
     overwrite: shared.Overwrite = False,
     workers: shared.Workers = None,
     quiet: shared.Quiet = False,
-    verbose: data.ShowDropped = False,
+    verbose: training.ShowDropped = False,
 ) -> None:
     """Clean and tokenize a parallel or monolingual corpus.
 

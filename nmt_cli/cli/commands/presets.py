@@ -42,7 +42,7 @@ def _show(name: str) -> None:
     from rich.text import Text
 
     from nmt_cli.config import PRESETS, resolve
-    from nmt_cli.config.reference import toml_value
+    from nmt_cli.config.layers import toml_value
 
     preset = PRESETS[name]
     resolved = resolve(None, [f"model.preset={name}"])

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from nmt_cli.cli.display.console import StageProgress, Verbosity, complain, messages, results
-from nmt_cli.cli.options import data as options
 from nmt_cli.cli.options import shared
+from nmt_cli.cli.options import training as options
 from nmt_cli.config.defaults import DEVICE, RECIPE_PROCESSES
 from nmt_cli.errors import UsageError
 

@@ -104,7 +104,7 @@ class Summary:
 
 
 def _line_format(output: str, *, tokens: bool) -> "Callable[[int, str, Translation], str]":
-    from nmt_cli.translator.output_formats import as_links, as_score, as_score_json, as_score_tsv
+    from nmt_cli.translator.streaming import as_links, as_score, as_score_json, as_score_tsv
 
     if output == "json":
         return partial(as_score_json, tokens=tokens)

@@ -182,7 +182,7 @@ class Signals:
 
 
 def _show_estimate(data: Path, resolved: "Resolved", init: Path | None, machine: "Machine") -> None:
-    from nmt_cli.config.reference import to_toml
+    from nmt_cli.config.layers import to_toml
     from nmt_cli.training.dry_run import estimate_run
 
     found = estimate_run(data, resolved, init=init, machine=machine)

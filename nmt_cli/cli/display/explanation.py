@@ -1,21 +1,16 @@
 """An explanation in a terminal, or as plain text in a pipe."""
 
+import math
+import unicodedata
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from rich.cells import cell_len
+from rich.color import Color
 from rich.console import Console
+from rich.style import Style
 from rich.text import Text
 
-from nmt_cli.cli.display.heat_map import (
-    SHADES_LEGEND,
-    clean,
-    confidence_style,
-    fitted,
-    heat_map,
-    padded,
-    percent,
-    shows_color,
-)
 from nmt_cli.explanation import Explanation, Matrix, Prediction
 
 WIDEST = 160  # columns of a table; longer lines are hard to follow
@@ -105,3 +100,150 @@ def _show_confidence(console: Console, explanation: Explanation) -> None:
         line = Text(padded(clean(word), longest) + "  ")
         line.append(f"{percent(p):>5}  ", style=confidence_style(p)).append("▇" * round(20 * p))
         console.print(line, no_wrap=True, overflow="crop", crop=True)
+
+
+# ------------------------------------------------------------------------------------------------------------
+# An attention matrix in a terminal: in color if the terminal has colors, else in shaded blocks.
+
+
+SHADES = ((0.8, "█"), (0.55, "▓"), (0.3, "▒"), (0.1, "░"), (0.03, "·"))  # from this weight upward
+SHADES_LEGEND = "  ".join(f"{shade} {weight:.0%}".replace("%", " %") for weight, shade in reversed(SHADES))
+LEAST = SHADES[-1][0]
+NARROW = 3  # width of a column whose word is written vertically
+LONGEST_LABEL, TALLEST_LABEL = 20, 14
+# Medium lightness at both ends, so that strong and weak differ on dark and on light terminals.
+_WEAK, _STRONG = (74, 88, 122), (255, 156, 26)
+
+
+class Column(NamedTuple):
+    """A source word and the width of its column."""
+
+    label: str
+    width: int
+    at: int  # index of the word
+
+
+def shows_color(console: Console) -> bool:
+    """Whether the terminal has colors and NO_COLOR is not set."""
+    return console.color_system is not None and not console.no_color
+
+
+def heat_map(
+    source: Sequence[str],
+    target: Sequence[str],
+    confidence: Sequence[float] | None,
+    matrix: Sequence[Sequence[float]],
+    *,
+    width: int,
+    color: bool,
+) -> list[Text]:
+    """Lines no wider than `width`: target words with their confidence, if any, and a column for each source word.
+
+    Source words are written horizontally if they all fit, else vertically in bands one below the other, each
+    with the target words that attend to it.
+    """
+    labels = [fitted(word, LONGEST_LABEL) for word in target]
+    left = max(map(cell_len, labels))
+    between = len("  ") if confidence is None else len("  100 %  ")
+    room = max(NARROW, width - left - between)
+    horizontal = [
+        Column(word, max(NARROW, cell_len(word)) + 1, at) for at, word in enumerate(map(clean, source))
+    ]
+    if sum(column.width for column in horizontal) <= room:
+        bands, is_horizontal = [horizontal], True
+    else:
+        narrow = [Column(clean(word), NARROW, at) for at, word in enumerate(source)]
+        count = math.ceil(len(narrow) / (room // NARROW))
+        each = math.ceil(len(narrow) / count)  # bands of about the same width
+        bands, is_horizontal = [narrow[at : at + each] for at in range(0, len(narrow), each)], False
+    lines: list[Text] = []
+    for band in bands:
+        lines += [Text()] if lines else []
+        before = " " * (left + between)
+        header = [_horizontal(band)] if is_horizontal else _vertical([column.label for column in band])
+        lines += [Text((before + line).rstrip(), style="bold") for line in header]
+        for at, (label, weights) in enumerate(zip(labels, matrix, strict=True)):
+            if len(bands) > 1 and all(weights[column.at] < LEAST for column in band):
+                continue  # it attends to words in other bands
+            line = Text(padded(label, left) + "  ")
+            if confidence is not None:
+                p = confidence[at]
+                line.append(f"{percent(p):>5}", style=confidence_style(p)).append("  ")
+            for column in band:
+                line.append_text(_cell(weights[column.at], column.width, color=color))
+            if not color:
+                line.rstrip()  # in color, trailing spaces are visible
+            lines.append(line)
+    return lines
+
+
+def percent(p: float) -> str:
+    """A probability in at most five characters: `100 %`, `42 %`, `0.7 %`."""
+    return f"{p:.0%}".replace("%", " %") if p >= 0.0995 else f"{100 * p:.1f} %"
+
+
+def confidence_style(p: float) -> str:
+    """The color of a probability."""
+    return "green" if p >= 0.6 else "yellow" if p >= 0.3 else "red"
+
+
+def clean(text: str) -> str:
+    """Text without control characters, which could change the state of the terminal."""
+    return "".join("\ufffd" if unicodedata.category(one) in ("Cc", "Cs") else one for one in text)
+
+
+def fitted(text: str, width: int) -> str:
+    """The text, shortened with an ellipsis if it is too wide."""
+    text = clean(text)
+    if cell_len(text) <= width:
+        return text
+    while cell_len(text) > width - 1:
+        text = text[:-1]
+    return text + "…"
+
+
+def padded(text: str, width: int) -> str:
+    """The text padded with spaces to this width."""
+    return text + " " * max(0, width - cell_len(text))
+
+
+def _horizontal(band: Sequence[Column]) -> str:
+    return "".join(padded(column.label, column.width) for column in band)
+
+
+def _vertical(words: Sequence[str]) -> list[str]:
+    """The words written from top to bottom, aligned at the bottom."""
+    letters = [_letters(word) for word in words]
+    letters = [one if len(one) <= TALLEST_LABEL else [*one[: TALLEST_LABEL - 1], "⋮"] for one in letters]
+    height = max(map(len, letters))
+    columns = [[""] * (height - len(one)) + one for one in letters]
+    return [
+        "".join(padded(f" {column[row]}" if column[row] else "", NARROW) for column in columns)
+        for row in range(height)
+    ]
+
+
+def _letters(word: str) -> list[str]:
+    """The characters of a word, each with its combining marks."""
+    letters: list[str] = []
+    for character in word:
+        joins = unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf")
+        if joins and letters:
+            letters[-1] += character
+        else:
+            letters.append(character)
+    return letters
+
+
+def _cell(weight: float, width: int, *, color: bool) -> Text:
+    if weight < LEAST:
+        return Text(" " * width)
+    if not color:
+        shade = next(shade for least, shade in SHADES if weight >= least)
+        return Text(shade * (width - 1) + " ")
+    background = tuple(round(low + (high - low) * weight) for low, high in zip(_WEAK, _STRONG, strict=True))
+    ink = "black" if weight > 0.3 else "white"
+    style = Style(color=Color.parse(ink), bgcolor=Color.from_rgb(*background))
+    inked = width if width == NARROW else width - 1
+    number = f"{100 * weight:.0f}".center(inked)
+    return Text().append(number, style=style).append(" " * (width - inked))

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from nmt_cli.cli.options.panels import (
+from nmt_cli.cli.options.shared import (
     alignment_format,
     argument,
     comparison,

@@ -1,9 +1,77 @@
-"""Options of `nmt train` and `nmt average`."""
+"""Options of `nmt preprocess`, `nmt demo-data` and `nmt recipe`: corpora, and where results go."""
 
 from pathlib import Path
 from typing import Annotated
 
-from nmt_cli.cli.options.panels import argument, output, run
+from nmt_cli.cli.options.shared import argument, corpora, inputs, machine, messages, output, run
+
+
+def _complete_recipe(incomplete: str) -> list[str]:
+    from nmt_cli.recipe import recipe_names
+
+    return [name for name in recipe_names() if name.startswith(incomplete)]
+
+
+# nmt preprocess
+SourceLang = Annotated[
+    str | None,
+    corpora(
+        "--source-lang -s LANG",
+        "Source language, such as de.",
+        show_default="none: monolingual text, for a language model",
+    ),
+]
+TargetLang = Annotated[
+    str,
+    corpora("--target-lang -t LANG", "Target language, or the language of monolingual text, such as en."),
+]
+Train = Annotated[list[str], corpora("--train SPEC", "Training corpus; repeatable.")]
+Valid = Annotated[
+    list[str] | None,
+    corpora("--valid SPEC", "Validation corpus; held out from the training data if not given."),
+]
+Test = Annotated[
+    list[str] | None, corpora("--test SPEC", "Test corpus; held out from the training data if not given.")
+]
+Vocabulary = Annotated[
+    Path | None, corpora("--vocabulary DIR", "Reuse the sentencepiece models in this directory.")
+]
+KeepAll = Annotated[
+    bool, corpora("--keep-all", "Turn off all filters; --set data.NAME=true turns one on again.")
+]
+DataOut = Annotated[Path, output("--out -o DIR", "Data directory to create.")]
+Dropped = Annotated[
+    Path | None, output("--dropped FILE", "List every dropped pair with its line number and reason.")
+]
+ShowDropped = Annotated[bool, messages("--verbose -v", "Show examples of dropped pairs.")]
+
+# nmt demo-data
+DemoOut = Annotated[Path, output("--out DIR", "Directory to create.")]
+DemoPairs = Annotated[int, corpora("--size N", "Number of training pairs.")]
+DemoSeed = Annotated[int, corpora("--seed N", "Random seed.")]
+DemoOverwrite = Annotated[bool, output("--overwrite", "Replace an existing demo corpus.")]
+
+# nmt recipe
+RecipeName = Annotated[
+    str | None,
+    argument("NAME", "Recipe to run; lists all recipes if not given.", autocompletion=_complete_recipe),
+]
+LocalData = Annotated[Path | None, inputs("--data DIR", "Use local files instead of downloading the corpus.")]
+Smoke = Annotated[bool, inputs("--smoke", "Run every step within a minute, on a few hundred sentence pairs.")]
+RecipeOut = Annotated[
+    Path | None,
+    output("--out -o DIR", "Directory for all results.", show_default="runs/NAME or runs/NAME-smoke"),
+]
+RecipeOverwrite = Annotated[
+    bool, output("--overwrite", "Replace data and models made with different settings.")
+]
+Processes = Annotated[int, machine("--processes N", "Train with torchrun, one process per GPU.", min=1)]
+ShowCommands = Annotated[bool, messages("--dry-run", "Show the commands without running them.")]
+
+
+# ------------------------------------------------------------------------------------------------------------
+# Options of `nmt train` and `nmt average`.
+
 
 # nmt train
 Data = Annotated[Path | None, argument("DATA_DIR", "Data directory written by `nmt preprocess`.")]

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nmt_cli.cli.display.console import messages
-from nmt_cli.cli.options import panels
-from nmt_cli.cli.options.panels import argument, contents, inputs, machine, output, search
+from nmt_cli.cli.options import shared
+from nmt_cli.cli.options.shared import argument, contents, inputs, machine, output, search
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ BatchTokens = Annotated[
 Int8 = Annotated[bool, machine("--int8", "Use int8 arithmetic on the CPU: faster, slightly less accurate.")]
 Progress = Annotated[
     bool | None,
-    panels.messages(
+    shared.messages(
         "--progress/--no-progress", "Show the number of lines and lines/s.", show_default="in a terminal"
     ),
 ]

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from nmt_cli.corpus.checks.alignment import AlignmentCheck, Stretch
-from nmt_cli.corpus.checks.characters import ODDITIES, find_odd_lines
+from nmt_cli.corpus.checks.characters import ODDITIES, TokenizedCheck, find_odd_lines
 from nmt_cli.corpus.checks.language import SideProfile, foreign_language, foreign_script, swapped
-from nmt_cli.corpus.checks.tokenization import TokenizedCheck
 from nmt_cli.corpus.readers import INNER_NEWLINE, MALFORMED, UNDECODABLE, Block
 from nmt_cli.errors import DataWarning
 from nmt_cli.files.line_reader import BYTE_ORDER_MARK, CARRIAGE_RETURN

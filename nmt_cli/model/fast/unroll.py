@@ -1,4 +1,4 @@
-"""`SequentialDecoder.unroll` as a single autograd operation: the forward loop and its derivative, both by hand."""
+"""The derivative of `loop`: the same steps in reverse, then one product for each weight."""
 
 from __future__ import annotations
 
@@ -11,12 +11,151 @@ from torch import Tensor, nn
 from nmt_cli.model.attention import masked_softmax, weighted_sum
 from nmt_cli.model.decoder import AttentionalState
 from nmt_cli.model.fast.loop import Architecture, Inputs, Loop, Saved, allocate
-from nmt_cli.model.fast.loop_backward import BackwardLoop, OutputGradients
 from nmt_cli.model.fast.scores import is_known, parts_of
 from nmt_cli.model.recurrent import RecurrentLayer
 
 if TYPE_CHECKING:
     from nmt_cli.model.recurrent_decoders import AttentionMemory, SequentialDecoder
+
+_tanh_backward = torch.ops.aten.tanh_backward.grad_input
+_softmax_backward = torch.ops.aten._softmax_backward_data.out
+
+
+class OutputGradients(NamedTuple):
+    """The gradients of the loop's outputs, each (T, B, …); None if an output was not used."""
+
+    states: Tensor | None
+    contexts: Tensor | None
+    alpha: Tensor | None
+    fed: Tensor | None
+
+
+class BackwardLoop:
+    """d_… has the shape of what it is the gradient of."""
+
+    def __init__(self, loop: Loop, d_outputs: OutputGradients) -> None:
+        self.loop, self.d_outputs = loop, d_outputs
+        saved, empty = loop.saved, torch.empty_like
+        self.d_gates = [empty(gates) for gates in saved.gates]
+        self.d_products = [empty(product) for product in saved.products]
+        self.d_energies = empty(saved.alpha)  # (T, B, S)
+        self.d_contexts = empty(saved.contexts)
+        # For each layer, what is known so far of dh (and dc) of the state that the loop has reached.
+        self.d_state = [tuple(torch.zeros_like(part[0]) for part in parts) for parts in saved.states]
+        new = loop.inputs.values.new_empty
+        self.d_alpha = new(loop.saved.alpha.shape[1:])  # (B, S)
+        self.d_query = new(loop.query(0).shape)  # (B, A)
+        if not loop.architecture.query_before:
+            self.d_products[-1][0, :, loop.GH :] = 0  # state 0 has no query
+            self.d_products[-1][-1, :, : loop.GH] = 0  # no step follows state T
+
+    def run(self) -> Inputs:
+        """All steps, from the last to the first → the gradients of the inputs."""
+        before = self.loop.architecture.query_before
+        d_s, d_products, W_s = self.d_state[-1][0], self.d_products[-1], self.loop.inputs.W_s
+        for t in range(self.loop.T, 0, -1):
+            if not before:
+                self.read_out(t)
+                self.attend(t, t)
+            if t < len(d_products):
+                d_s.addmm_(d_products[t], W_s)  # ds_t += W_sᵀ dp_t
+            if self.d_outputs.states is not None:
+                d_s.add_(self.d_outputs.states[t - 1])
+            self.update(t)
+            if before:
+                torch.mm(self.d_gates[0][t - 1], self.loop.inputs.W_fed, out=self.d_contexts[t - 1])
+                self.attend(t - 1, t)
+        d_s.addmm_(d_products[0], W_s)
+        return self.gradients()
+
+    def read_out(self, t: int) -> None:
+        """dh̃_t = W_fedᵀ dx_{t+1};  dr = (1 - h̃_t²) ∘ dh̃_t;  dc_t = W_cᵀ dr"""
+        loop, d_fed = self.loop, self.d_outputs.fed
+        assert loop.saved.fed is not None
+        assert loop.inputs.W_c is not None
+        feed = loop.saved.fed[t]  # (B, F)
+        d_feed = torch.zeros_like(feed) if d_fed is None else d_fed[t - 1]
+        if t < loop.T:
+            d_feed = torch.addmm(d_feed, self.d_gates[0][t], loop.inputs.W_fed)
+        d_r = self.d_products[-1][t][:, loop.GH + loop.A :]  # (B, F)
+        _tanh_backward(d_feed, feed, grad_input=d_r)
+        torch.mm(d_r, loop.inputs.W_c, out=self.d_contexts[t - 1])
+
+    def attend(self, state: int, t: int) -> None:
+        """dα_s = dc_t · h_s;  de = α ∘ (dα - Σ_s α_s dα_s);  dq by the score"""
+        loop, d_outputs = self.loop, self.d_outputs
+        d_context, d_energy = self.d_contexts[t - 1], self.d_energies[t - 1]  # (B, H), (B, S)
+        if d_outputs.contexts is not None:
+            d_context.add_(d_outputs.contexts[t - 1])
+        torch.bmm(loop.inputs.values, d_context[..., None], out=self.d_alpha[..., None])
+        if d_outputs.alpha is not None:
+            self.d_alpha.add_(d_outputs.alpha[t - 1])
+        alpha = loop.saved.alpha[t - 1]  # zero on padding, and so is de
+        _softmax_backward(self.d_alpha, alpha, -1, alpha.dtype, grad_input=d_energy)
+        loop.score.backward(loop.query(state), d_energy, self.d_query)
+        if loop.A:
+            self.d_products[-1][state][:, loop.GH : loop.GH + loop.A] = self.d_query
+        else:
+            self.d_state[-1][0].add_(self.d_query)
+
+    def update(self, t: int) -> None:
+        """dx, du of all layers, from the top to the first;  dh_{t-1} += W_hhᵀ du;  ds_t below += mask ∘ W_ihᵀ dx"""
+        loop, inputs, saved = self.loop, self.loop.inputs, self.loop.saved
+        for layer in range(loop.top, -1, -1):
+            x, dx = saved.gates[layer][t - 1], self.d_gates[layer][t - 1]  # (B, G·H)
+            u, du = (p[layer][t - 1][:, : loop.GH] for p in (saved.products, self.d_products))  # (B, G·H)
+            before, after = loop.state(layer, t - 1), loop.state(layer, t)
+            loop.architecture.in_place.retreat(x, u, before, after, self.d_state[layer], dx, du)
+            if layer < loop.top:  # that of the top layer is in W_s
+                self.d_state[layer][0].addmm_(du, inputs.recurrent[2 * layer])
+            if layer > 0:
+                below = loop.dropped(dx @ inputs.upwards[2 * layer - 2], layer, t)  # (B, H)
+                self.d_state[layer - 1][0].add_(below)
+
+    def gradients(self) -> Inputs:
+        """One product for each weight, over all steps and sentences."""
+        loop, inputs, saved, T = self.loop, self.loop.inputs, self.loop.saved, self.loop.T
+        before, GH, A = loop.architecture.query_before, loop.GH, loop.A
+        queries = saved.products[-1][..., GH : GH + A] if A else saved.states[-1][0]  # (T or T + 1, B, A)
+        d_keys, d_v = loop.score.collected(queries[:T] if before else queries[1:], self.d_energies)
+        fed = saved.contexts if saved.fed is None else saved.fed[:T]  # (T, B, H or F)
+        top, d_top = saved.states[-1][0], self.d_products[-1]
+        recurrent: list[Tensor] = []
+        upwards: list[Tensor] = []
+        for layer in range(loop.top):
+            below, above = saved.states[layer][0], self.d_gates[layer + 1]
+            recurrent += [outer(self.d_products[layer], below[:T]), summed(self.d_products[layer])]
+            x = below[1:] * loop.masks[layer] if loop.masks else below[1:]  # (T, B, H)
+            upwards += [outer(above, x), summed(above)]
+        return Inputs(
+            x=self.d_gates[0].transpose(0, 1),  # (B, T, G·H)
+            W_fed=outer(self.d_gates[0], fed),
+            keys=d_keys,
+            values=torch.bmm(saved.alpha.permute(1, 2, 0), self.d_contexts.transpose(0, 1)),  # Σ_t α_ts dc_t
+            mask=None,
+            v=d_v,
+            W_s=outer(d_top, top[: len(d_top)]),
+            b_s=summed(d_top),
+            W_c=None if before else outer(d_top[1:, :, GH + A :], saved.contexts),
+            initial=tuple(part for parts in self.d_state for part in parts),
+            recurrent=tuple(recurrent),
+            upwards=tuple(upwards),
+            masks=(None,) * len(inputs.masks),
+        )
+
+
+def outer(d_y: Tensor, x: Tensor) -> Tensor:
+    """dW of y = W x: Σ dy xᵀ over all steps and sentences, (T, B, Y) and (T, B, X) → (Y, X)."""
+    return d_y.flatten(0, 1).t() @ x.flatten(0, 1)
+
+
+def summed(d_y: Tensor) -> Tensor:
+    """db of y = W x + b: (T, B, Y) → (Y,)."""
+    return d_y.sum(dim=(0, 1))
+
+
+# ------------------------------------------------------------------------------------------------------------
+# `SequentialDecoder.unroll` as a single autograd operation: the forward loop and its derivative, both by hand.
 
 
 def can_unroll(decoder: SequentialDecoder[Any], words: Tensor) -> bool:
