@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from nmt_cli.config import resolve
+from nmt_cli.config.defaults import DEVICE, RECIPE_PROCESSES
 from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files.atomic import MANIFEST, new_file
@@ -49,8 +50,8 @@ class Choices:
     out: Path
     smoke: bool = False
     settings: Sequence[str] = ()  # arguments of --set
-    processes: int = 1
-    device: str = "auto"
+    processes: int = RECIPE_PROCESSES
+    device: str = DEVICE
     threads: int | None = None
     overwrite: bool = False
 
@@ -204,7 +205,7 @@ class RecipePlan:
 
     def _machine(self) -> list[str]:
         choices = self._choices
-        device = ["--device", choices.device] if choices.device != "auto" else []
+        device = ["--device", choices.device] if choices.device != DEVICE else []
         return [*device, *(["--threads", str(choices.threads)] if choices.threads is not None else [])]
 
     def _model(self) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from nmt_cli.config import Config, Resolved
+from nmt_cli.config.defaults import DEVICE
 from nmt_cli.data.batches import TrainingBatches
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.errors import ConfigError, DirectoryError, UsageError
@@ -35,7 +36,7 @@ from nmt_cli.training.validation import ModelSelection, Validator
 class Machine:
     """Where and for how long to train. Not part of the run: it may differ on resume."""
 
-    device: str = "auto"
+    device: str = DEVICE
     threads: int | None = None
     compiled: bool = False
     time_limit: float | None = None  # seconds

@@ -198,7 +198,7 @@ def test_the_command_shows_perplexity_and_says_what_to_do_next(
     assert outcome.code == 0, outcome.stderr
     assert " ppl " in outcome.stderr
     assert "BLEU" not in outcome.stderr
-    assert "continue text with: nmt generate" in outcome.stderr.replace("\n", " ")
+    assert "generate text with: nmt generate" in outcome.stderr.replace("\n", " ")
 
 
 def test_a_language_model_can_be_initialized_resumed_and_averaged(
