@@ -1,4 +1,4 @@
-"""Settings of the section `data`: how the corpus is cleaned, and what is held out."""
+"""Settings of the sections `data` and `vocabulary`: how a corpus is cleaned, held out and split into tokens."""
 
 import re
 from pathlib import Path

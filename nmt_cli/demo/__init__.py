@@ -9,8 +9,8 @@ How a sentence comes about, in reading order:
     tree               the meaning of a sentence as a tree: who does what to whom, when
     dice               random choices, which remember what the sentence has said so far
     phrases            random people, things, places and times
-    clauses, states    random clauses around them: what somebody does, how something is
-    complements        questions and infinitives, alone or inside another clause
+    clauses            random clauses around them: what somebody does
+    complements        how something is; questions and infinitives, alone or inside another clause
     sentences          whole sentences: clauses joined by and, because, that…
     english, german    the linearizers: from a tree to a sentence
     corpus             the splits and the files

@@ -1,4 +1,4 @@
-"""Random clauses about how somebody or something is: qualities, moods, possession, prices, the weather."""
+"""Random clauses about how somebody or something is, and clauses that can complete a verb."""
 
 from functools import cache
 

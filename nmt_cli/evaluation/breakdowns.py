@@ -1,4 +1,4 @@
-"""Scores broken down: BLEU by sentence length, and the recall of words by their frequency in the training data."""
+"""What lies behind a score: BLEU by sentence length, recall of words by their frequency, and example sentences."""
 
 from __future__ import annotations
 

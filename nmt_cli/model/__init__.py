@@ -1,19 +1,16 @@
 """The attention encoder–decoder family, to be read in this order:
 
 protocol             what training and search know of a model; memory and state as values
-recurrent            RNN, GRU and LSTM: one step written out; layers that run all steps fused
+recurrent            RNN, GRU and LSTM: one step written out; layers that run all steps fused; dropout
 scores               how well a source position matches a query
 attention            score, softmax, weighted sum; local attention, several heads, hard attention
 lstmn                a recurrent layer that attends to all its past states
-dropout              per element, variational, of whole words
 encoder              source words → h_i, in one direction or both; the bridge h → s_0
 decoder              what decoders share: memory, state, layers; the readout s_t, y_{t-1}, c_t → features
 recurrent_decoders   Sutskever, Cho; Luong, GNMT; Bahdanau; Luong with input feeding
 transformer          attention in place of recurrence
-loss                 a subset of the target tokens, REINFORCE for hard attention, coverage
-scheduled_sampling   the decoder is fed its own words
-initialization       initial weights
-seq2seq              everything together, `build_model`
+loss                 a subset of the target tokens, REINFORCE, coverage; scheduled sampling
+seq2seq              everything together, initial weights, `build_model`
 device               choice of the device
 fast                 faster ways to the same numbers, in training and in search
 """

@@ -3,8 +3,7 @@
 definition   recipe.toml and expected.toml, and where recipes are found
 sources      which corpora a recipe reads: on the hub, on the web, or below --data DIR
 fetch        downloads them; for --smoke, a few hundred pairs
-step_log     recipe.json: which steps are done
-plan         one `nmt` command per step
+plan         one `nmt` command per step; recipe.json says which are done
 verdict      whether the score is as expected
 """
 

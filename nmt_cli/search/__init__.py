@@ -1,8 +1,7 @@
 """Search for the best translation. Reading order:
 
 scorer        what search needs from a model or an ensemble
-candidates    the continuations of a step: the best, or sampled; and which of them end
-constraints   banned tokens, lengths, repetitions, prefixes
+candidates    the continuations of a step: the best, or sampled; constraints on them (lengths, repetitions, prefixes)
 penalties     length normalization and coverage penalty
 stopping      when a sentence is done, and when done sentences leave the batch
 trace         backpointers, the hypotheses read off them, and the search tree

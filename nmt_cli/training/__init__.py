@@ -3,7 +3,7 @@
 One batch, from plan to disk:
 
 1. planned    data/batch_plan.py: sentences of similar length, a pure function of (seed, epoch)
-2. padded     data/batches.py: the slice of this process, prefetched in a thread (data/prefetch.py)
+2. padded     data/batches.py: the slice of this process, prefetched in a thread
 3. forwarded  learner.py, `Learner.update`: model → loss (model/seq2seq.py) → backward, for each accumulated batch
 4. stepped    optimization.py: loss scale, clipping, optimizer, moving average; schedule.py has the learning rate
 5. reported   trainer.py, `Trainer._loop`: yields an UpdateReport, and a StepReport every train.log_every updates
@@ -18,9 +18,8 @@ learner       one update: forward, backward, step
 optimization  optimizer, clipping, loss scale, precision, moving average
 schedule      learning rate, scheduled sampling, when to stop
 validation    cross-entropy, BLEU and chrF; when to validate, and which model becomes the model of the run
-run_state     position in the data, validation history, time
 run_writer    everything that is written, and when
-reports       what the trainer yields
+reports       what the trainer yields, and the state of a run: position in the data, validation history, time
 distributed   several processes
 dry_run       `--dry-run`: size, memory and speed
 """

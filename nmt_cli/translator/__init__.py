@@ -6,8 +6,7 @@ decoding          ids → text, words and word alignments; source words for <unk
 translation       `Translation`: from hypotheses, and from the segments of a line
 forced_decoding   how probable given translations are
 loading           run directories → models
-streaming         an endless input, window by window
-output_formats    plain text, TSV and JSON lines
+streaming         an endless input, window by window; output as plain text, TSV and JSON lines
 """
 
 from nmt_cli.translator.translation import Details, Translation

@@ -1,4 +1,4 @@
-"""Options of `nmt preprocess`, `nmt demo-data` and `nmt recipe`: corpora, and where results go."""
+"""Options of the commands that lead to a model: `nmt preprocess`, `demo-data`, `train`, `average` and `recipe`."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Characters that do not belong in text and usually come from a wrong conversion."""
+"""Traces of wrong conversions: characters that do not belong in text, and text that is already tokenized."""
 
 import re
 from collections import Counter

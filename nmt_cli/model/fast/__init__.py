@@ -3,10 +3,8 @@
 For training:
 additive       the additive score of many queries, in blocks
 cross_entropy  vocabulary projection and cross-entropy, in chunks
-unroll         the loop of the sequential decoders as a single autograd operation
-loop           its forward pass, without an autograd graph
-loop_backward  its derivative
-cells          for the loop: a step of RNN, GRU and LSTM in place, and its derivative
+unroll         the loop of the sequential decoders as a single autograd operation, and its derivative
+loop           its forward pass, without an autograd graph: cells in place, then the loop
 scores         for the loop: energies of one query per sentence, and their derivative
 
 For search on a CPU:

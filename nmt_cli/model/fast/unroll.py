@@ -1,4 +1,4 @@
-"""The derivative of `loop`: the same steps in reverse, then one product for each weight."""
+"""`SequentialDecoder.unroll` as a single autograd operation: the forward loop, and its derivative by hand."""
 
 from __future__ import annotations
 
