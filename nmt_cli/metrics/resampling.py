@@ -1,7 +1,8 @@
 """Confidence intervals and paired significance tests: bootstrap and approximate randomization.
 
-Draws and results are those of sacreBLEU with the same seed, without its array of samples × sentences × statistics:
-the statistics of a resample are the sum over its sentences, so a block of resamples is one matrix product.
+Draws and intervals are those of sacreBLEU with the same seed, without its array of samples × sentences × statistics:
+the statistics of a resample are the sum over its sentences, so a block of resamples is one matrix product. p-values
+are sacreBLEU's, too, unless a resample gives exactly the observed difference: see `_p_value`.
 """
 
 from __future__ import annotations
@@ -57,7 +58,11 @@ def bootstrap(
 
 
 def bootstrap_p_value(baseline: Scores, system: Scores, difference: float) -> float:
-    """The probability of a difference this large under the null hypothesis, from paired bootstrap scores."""
+    """The probability of a difference this large under the null hypothesis, from paired bootstrap scores.
+
+    Resampling as in Koehn 2004; the differences are shifted by their mean, so that they follow the null hypothesis
+    (Riezler and Maxwell 2005, figure 2).
+    """
     differences = np.abs(system - baseline)
     return _p_value(differences - differences.mean(), difference)
 
@@ -65,7 +70,10 @@ def bootstrap_p_value(baseline: Scores, system: Scores, difference: float) -> fl
 def randomization_p_value(
     metric: CorpusMetric, baseline: Statistics, system: Statistics, *, trials: int, seed: int
 ) -> float:
-    """The probability of a difference this large if outputs are swapped at random (Riezler and Maxwell 2005)."""
+    """The probability of a difference this large if outputs are swapped at random.
+
+    (Riezler and Maxwell 2005, figure 1)
+    """
     everything = baseline.sum(axis=0) + system.sum(axis=0)
     difference = abs(metric.score(baseline.sum(axis=0)) - metric.score(system.sum(axis=0)))
     found = []
@@ -76,7 +84,12 @@ def randomization_p_value(
 
 
 def _p_value(null: Scores, difference: float) -> float:
-    return float((np.sum(null > difference) + 1) / (len(null) + 1))
+    """p = (c + 1) / (n + 1), where c of n pseudo-statistics are at least as large as the observed difference
+
+    (Riezler and Maxwell 2005). sacreBLEU counts only larger ones, which makes two identical systems significantly
+    different: p = 1 / (n + 1) instead of 1.
+    """
+    return float((np.sum(null >= difference) + 1) / (len(null) + 1))
 
 
 def _resamples(sentences: int, samples: int, seed: int) -> Iterator[NDArray[np.float64]]:
