@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.errors import ConfigError, NmtError
+from nmt_cli.errors import NmtError
 from nmt_cli.model.protocol import MemoryT, State, StateT, padding_mask
 from nmt_cli.search.candidates import (
     Candidates,
@@ -30,7 +30,7 @@ from nmt_cli.search.candidates import (
     uniforms,
 )
 from nmt_cli.search.greedy import GreedyTrace, greedy_search
-from nmt_cli.search.penalties import LengthNormalization, coverage_penalty
+from nmt_cli.search.penalties import LengthNormalization, coverage_penalty, needs_attention
 from nmt_cli.search.scorer import Scorer
 from nmt_cli.search.stopping import StepScores, StoppingRule, build_stopping, is_time_to_check, rows_to_keep
 from nmt_cli.search.trace import Hypothesis, Recorded, SearchTree, Trace, TraceStep
@@ -122,10 +122,7 @@ class _OpenHypotheses(State):
         if not config.coverage_penalty:
             return self
         if alpha is None:
-            raise ConfigError(
-                f"search.coverage_penalty = {config.coverage_penalty} needs attention, but the model has none",
-                hint="set search.coverage_penalty = 0, or use a model with attention",
-            )
+            raise needs_attention(config)
         alpha = alpha.float()
         return replace(self, coverage=alpha if self.coverage is None else self.coverage + alpha)
 
@@ -224,12 +221,13 @@ def _beam_search(
             torch.log_softmax(log_p, dim=-1, out=log_p)  # in place takes 2/3 of the time
         hypotheses = hypotheses.cover(alpha, config)
         candidates = _choose(log_p, hypotheses, sentences, config, t, count)  # (B, C)
+        truncated = _truncated(log_p, sentences, t)  # (B, K)
         split = split_ended(candidates, width)  # (B, E), (B, K'), (B, K')
         ranked = _final_scores(candidates, hypotheses, sentences, config, t + 1)  # (B, C)
         ended = ranked[:, : split.ended.shape[1]].masked_fill(
             ~split.ended | sentences.done[:, None], -torch.inf
         )
-        trace.steps.append(_trace_step(sentences, candidates, split, ended, alpha, recorded))
+        trace.steps.append(_trace_step(sentences, candidates, split, ended, alpha, truncated, recorded))
         if tree is not None:
             tree.add(sentences.indices.masked_fill(sentences.done, -1), candidates, split)
         chosen, limits = split.open, sentences.constraints.limits
@@ -271,6 +269,12 @@ def _choose(
     return candidates if forced is None else force(candidates, forced, forced_log_p, scores)
 
 
+def _truncated(log_p: Tensor, sentences: _Sentences, t: int) -> Tensor | None:
+    """(B, K) where only the maximum length ends a hypothesis in step t; log p (B, K, V) without excluded tokens."""
+    constraints = sentences.constraints
+    return None if t < constraints.shortest_limit else constraints.truncates(log_p.argmax(dim=2), t)
+
+
 def _final_scores(
     candidates: Candidates,
     hypotheses: _OpenHypotheses,
@@ -293,9 +297,10 @@ def _trace_step(
     split: EndedAndOpen,
     ended: Tensor,
     alpha: Tensor | None,
+    truncated: Tensor | None,
     recorded: Recorded,
 ) -> TraceStep:
-    """What this step adds to the trace: ended (B', E) are scores, alpha (B', K, S)."""
+    """What this step adds to the trace: ended (B', E) are scores, alpha (B', K, S), truncated (B', K)."""
     E = ended.shape[1]
     return TraceStep(
         sentences=sentences.indices,
@@ -308,6 +313,7 @@ def _trace_step(
         ended_log_p=candidates.log_p[:, :E],
         attention=recorded.rows(alpha),
         alignment=recorded.maxima(alpha),
+        truncated=truncated,
     )
 
 

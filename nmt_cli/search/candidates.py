@@ -210,6 +210,10 @@ class Constraints:
         if sequences is not None and t >= self.ngram:
             exclude_repetitions(log_p, sequences, self.ngram)
 
+    def truncates(self, best: Tensor, t: int) -> Tensor | None:
+        """(B, K) where the maximum length forces <eos> although another token is the `best` (B, K); None: nowhere."""
+        return None if t < self.shortest_limit else (self.limits <= t)[:, None] & (best != EOS)
+
 
 def exclude_repetitions(log_p: Tensor, sequences: Tensor, n: int) -> None:
     """Set log p (B, K, V) to -∞, in place, where a token would repeat an n-gram of `sequences` (B, K, t)."""

@@ -41,8 +41,9 @@ def greedy_search(
         log_p = logits.float()
         if recorded.scores and not scorer.normalized:
             torch.log_softmax(log_p, dim=-1, out=log_p)
-        best, tokens = _choose(log_p, constraints, t, sequences)  # (B, 1) each
-        trace.steps.append(GreedyStep(sentences, tokens, best, recorded.rows(alpha), recorded.maxima(alpha)))
+        best, tokens, truncated = _choose(log_p, constraints, t, sequences)  # (B, 1) each
+        attention, alignment = recorded.rows(alpha), recorded.maxima(alpha)
+        trace.steps.append(GreedyStep(sentences, tokens, best, attention, alignment, truncated))
         done = done | (tokens[:, 0] == EOS)  # (B,)
         if sequences is not None:
             sequences = torch.cat([sequences, tokens[..., None]], dim=2)  # (B, 1, t + 1)
@@ -60,17 +61,21 @@ def greedy_search(
 
 def _choose(
     log_p: Tensor, constraints: Constraints, t: int, sequences: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """The best tokens of step t and their log p, (B, 1) each, from log p (B, 1, V), which is overwritten."""
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """The best tokens of step t, their log p, and whether only the maximum length ends a hypothesis, (B, 1) each.
+
+    log p (B, 1, V) is overwritten.
+    """
     forced = constraints.forced(t)  # (B,)
     if forced is not None:  # read before `exclude`: a forced token may be banned
         forced_log_p = log_p[:, 0].gather(1, forced.clamp(min=0)[:, None])  # (B, 1)
     constraints.exclude(log_p, t, sequences)
     best, tokens = log_p.max(dim=2)
     if forced is None:
-        return best, tokens
+        return best, tokens, None
     free = forced[:, None] < 0  # (B, 1)
-    return torch.where(free, best, forced_log_p), torch.where(free, tokens, forced[:, None])
+    truncated = constraints.truncates(tokens, t)
+    return torch.where(free, best, forced_log_p), torch.where(free, tokens, forced[:, None]), truncated
 
 
 class GreedyStep(NamedTuple):
@@ -81,6 +86,7 @@ class GreedyStep(NamedTuple):
     log_p: Tensor  # (B', 1)
     attention: Tensor | None  # (B', 1, S)
     alignment: Tensor | None  # (B', 1) its argmax
+    truncated: Tensor | None  # (B', 1) where only the maximum length ends a hypothesis; None: nowhere
 
 
 @dataclass
@@ -91,6 +97,7 @@ class _Path:
     log_p: list[float] = field(default_factory=list)
     attention: list[Tensor] = field(default_factory=list)  # (n, S) each
     alignment: list[int] = field(default_factory=list)
+    truncated: set[int] = field(default_factory=set)  # the steps at which only the maximum length ends it
 
 
 @dataclass
@@ -120,6 +127,10 @@ class GreedyTrace:
             if alignment:
                 for b, positions in zip(sentences, torch.cat(alignment, dim=1).tolist(), strict=True):
                     paths[b].alignment += positions
+        for t, step in enumerate(self.steps):
+            if step.truncated is not None:
+                for b in step.sentences[step.truncated[:, 0]].tolist():
+                    paths[b].truncated.add(t)
         lengths = source_lengths.tolist()
         return [self._hypotheses(path, length)[:n] for path, length in zip(paths, lengths, strict=True)]
 
@@ -139,5 +150,6 @@ class GreedyTrace:
                 token_log_probabilities=log_p if self.scores else None,
                 attention=torch.cat(path.attention)[:length, :source_length] if path.attention else None,
                 alignment=path.alignment[:length] if path.alignment else None,
+                truncated=length - 1 in path.truncated,
             )
         ]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.errors import ConfigError
 
 _MIN_COVERAGE = 1e-6  # for positions without any attention: log 0 = -∞ would make all scores equal
 
@@ -63,3 +64,11 @@ def coverage_penalty(coverage: Tensor, mask: Tensor, beta: float) -> Tensor:
     """
     log_covered = coverage.clamp(_MIN_COVERAGE, 1.0).log()  # (B, K, S)
     return beta * (log_covered * mask[:, None]).sum(dim=-1)
+
+
+def needs_attention(config: SearchConfig) -> ConfigError:
+    """The error for a coverage penalty of a model without attention."""
+    return ConfigError(
+        f"search.coverage_penalty = {config.coverage_penalty} needs attention, but the model has none",
+        hint="set search.coverage_penalty = 0, or use a model with attention",
+    )

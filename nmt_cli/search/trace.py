@@ -23,6 +23,7 @@ class Hypothesis:
     token_log_probabilities: list[float] | None  # m + 1
     attention: Tensor | None  # (m + 1, S) on the CPU; row t is the attention that produced token t
     alignment: list[int] | None  # m + 1, the position of the maximum of each attention row
+    truncated: bool  # the maximum length ended it: another token was more probable than <eos>
 
 
 class Recorded(NamedTuple):
@@ -54,6 +55,7 @@ class TraceStep(NamedTuple):
     ended_log_p: Tensor  # (B', E) of <eos>
     attention: Tensor | None  # (B', K, S) of the hypotheses being continued
     alignment: Tensor | None  # (B', K) its argmax
+    truncated: Tensor | None  # (B', K) where only the maximum length ends a hypothesis; None: nowhere
 
 
 class _Paths(NamedTuple):
@@ -61,6 +63,7 @@ class _Paths(NamedTuple):
 
     scores: Tensor  # (B, n) -∞ where there is none
     lengths: Tensor  # (B, n) |Y|
+    truncated: Tensor  # (B, n)
     tokens: Tensor  # (B, n, T)
     log_p: Tensor  # (B, n, T)
     attention: Tensor | None  # (B, n, T, S)
@@ -79,7 +82,7 @@ class Trace:
         """The n best finished hypotheses of each sentence, or as many as there are, best first."""
         paths = self._walk_back(n)
         totals = paths.log_p.double().sum(dim=2).tolist()
-        scores, lengths, tokens, log_p = (column.tolist() for column in paths[:4])
+        scores, lengths, truncated, tokens, log_p = (column.tolist() for column in paths[:5])
         alignment = None if paths.alignment is None else paths.alignment.tolist()
         attention = None if paths.attention is None else paths.attention.cpu()
         results: list[list[Hypothesis]] = []
@@ -97,6 +100,7 @@ class Trace:
                         token_log_probabilities=log_p[b][i][:m] if self.scores else None,
                         attention=None if attention is None else attention[b, i, :m, :source_length],
                         alignment=None if alignment is None else alignment[b][i][:m],
+                        truncated=truncated[b][i],
                     )
                 )
         return results
@@ -105,6 +109,7 @@ class Trace:
         """Follow the parents from the n best ends to the first step, for all sentences at once."""
         scores, last, rank = self._best_ends(n)  # (B, n) each
         slot = torch.zeros_like(last)  # (B, n) index of the path's hypothesis after the step
+        truncated = torch.zeros_like(last, dtype=torch.bool)  # (B, n)
         columns: list[tuple[Tensor, ...]] = []
         for t, step in reversed(list(enumerate(self.steps))):
             row = step.rows[:, None]  # (B, 1)
@@ -116,11 +121,13 @@ class Trace:
                 torch.where(ends, step.ended_log_p[end], step.log_p[row, slot]).masked_fill(last < t, 0.0),
             ]
             slot = parent.masked_fill(last < t, 0)  # paths that ended earlier have not started yet
+            if step.truncated is not None:
+                truncated |= ends & step.truncated[row, slot]
             column += [table[row, slot] for table in (step.attention, step.alignment) if table is not None]
             columns.append(tuple(column))
         tokens, log_p, *rest = (torch.stack(values[::-1], dim=2) for values in zip(*columns, strict=True))
         attention = rest.pop(0) if self.steps[0].attention is not None else None
-        return _Paths(scores, last + 1, tokens, log_p, attention, rest.pop() if rest else None)
+        return _Paths(scores, last + 1, truncated, tokens, log_p, attention, rest.pop() if rest else None)
 
     def _best_ends(self, n: int) -> tuple[Tensor, Tensor, Tensor]:
         """The n best ends: score, step and rank within the step, each (B, n). Ties go to the earlier step."""

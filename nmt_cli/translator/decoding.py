@@ -15,12 +15,13 @@ from torch import Tensor
 from nmt_cli.search import Hypothesis
 from nmt_cli.vocabulary import Vocabularies
 from nmt_cli.vocabulary.token_ids import UNK
+from nmt_cli.vocabulary.vocabulary import CONTROL
 
 SPACE = "▁"  # U+2581, sentencepiece's space
 _RESERVED = ("<s>", "</s>", "<pad>")
 _WHITE = SPACE + "\t\r"
 _WHITE_BYTES = ("<0x09>", "<0x0D>")  # tab, carriage return
-_LINE_BREAKS = str.maketrans("\n\r", "  ")
+_C1 = re.compile("[\x80-\x9f]")
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 # Scripts written without spaces between words (Thai, Lao, Burmese, Khmer, Japanese, Chinese).
 _NO_SPACES = re.compile(
@@ -139,11 +140,12 @@ def decode_hypothesis(
 ) -> str:
     """The text of a hypothesis. Each <unk> is replaced by the source word with the most attention.
 
-    Within the given prefix, <unk> is replaced by the word of the prefix. Without attention, <unk> stays.
+    Within the given prefix, <unk> is replaced by the word of the prefix. Without attention, <unk> stays. There are no
+    control characters but tabs (and those of the prefix): search bans their pieces, and C1 control characters that
+    were spelled in bytes become U+FFFD, like bytes that are not UTF-8.
     """
-    return vocabularies.target.decode(
-        hypothesis.tokens, unknown=_unknown_words(hypothesis, source, vocabularies, prefix)
-    )
+    unknown = _unknown_words(hypothesis, source, vocabularies, prefix)
+    return _C1.sub("\ufffd", vocabularies.target.decode(hypothesis.tokens, unknown=unknown))
 
 
 def _unknown_words(hypothesis: Hypothesis, source: str, vocabularies: Vocabularies, prefix: str) -> list[str]:
@@ -158,5 +160,5 @@ def _unknown_words(hypothesis: Hypothesis, source: str, vocabularies: Vocabulari
     for t, (token, position) in enumerate(zip(hypothesis.tokens, positions, strict=False)):
         if token == UNK:
             at = min(position, len(words) - 1)  # <eos> stands for the last word
-            texts.append((given[t] if t < len(given) else words[at]).translate(_LINE_BREAKS))
+            texts.append(CONTROL.sub(" ", given[t] if t < len(given) else words[at]))
     return texts

@@ -18,7 +18,7 @@ from nmt_cli.data.batch import Batch, collate
 from nmt_cli.data.batch_plan import cut_in_order
 from nmt_cli.errors import CorpusError
 from nmt_cli.model import Seq2Seq
-from nmt_cli.search.penalties import LengthNormalization
+from nmt_cli.search.penalties import LengthNormalization, coverage_penalty, needs_attention
 from nmt_cli.translator.segmentation import replace_surrogates
 from nmt_cli.translator.translation import Details, Translation, blank_translation, translation_of_ids
 from nmt_cli.vocabulary import Vocabularies
@@ -97,12 +97,14 @@ class PairScorer:
 
     @torch.inference_mode()
     def _score_batch(self, batch: Batch, details: Details) -> list[tuple[Tensor, Tensor | None]]:
-        """For each row log p (T,) of its tokens and, if requested, attention (T, S), on the CPU."""
-        wants_attention = details.attention or details.alignment
+        """For each row log p (T,) of its tokens and, if needed, attention (T, S), on the CPU."""
+        wants_attention = details.attention or details.alignment or self.config.coverage_penalty > 0
         with self.autocast():
             log_p, attention = self._mean(batch.to(self.device), attention=wants_attention)  # (N,), (B, T, S)
         by_row = torch.split(log_p.cpu(), batch.target_lengths.tolist())
         if attention is None:
+            if self.config.coverage_penalty:
+                raise needs_attention(self.config)
             return [(row, None) for row in by_row]
         weights = attention.float().cpu()
         lengths = zip(batch.target_lengths.tolist(), batch.source_lengths.tolist(), strict=True)
@@ -139,8 +141,17 @@ class PairScorer:
             ids[1],
             self.vocabularies,
             details,
-            score=float(LengthNormalization.of(self.config).score(total, len(log_p))),
+            score=self._score(total, len(log_p), attention),
             log_probability=float(total),
             token_log_probabilities=log_p.tolist(),
             attention=attention,
         )
+
+    def _score(self, log_p: Tensor, length: int, attention: Tensor | None) -> float:
+        """s(Y, X) as in search, from log P (), |Y| = `length` and attention (T, S)."""
+        score = LengthNormalization.of(self.config).score(log_p, length)
+        if self.config.coverage_penalty and attention is not None:
+            coverage = attention.sum(dim=0)[None, None]  # (1, 1, S)
+            everywhere = torch.ones_like(coverage[:, 0])  # (1, S)
+            score = score + coverage_penalty(coverage, everywhere, self.config.coverage_penalty)[0, 0]
+        return float(score)

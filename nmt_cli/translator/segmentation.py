@@ -15,6 +15,7 @@ from typing import NamedTuple
 from nmt_cli.corpus.cleaning import Normalization
 from nmt_cli.errors import UsageError
 from nmt_cli.vocabulary import Vocabulary
+from nmt_cli.vocabulary.vocabulary import CONTROL
 
 # Every repetition is bounded: a megabyte of dots must not take forever.
 _CLOSING = r"[\"'’”»›)\]}」』）】]{0,3}"
@@ -22,7 +23,6 @@ _CLOSING = r"[\"'’”»›)\]}」』）】]{0,3}"
 _SENTENCE = re.compile(rf"[.!?…‽؟।۔]{_CLOSING}(?=\s)|[。！？]{_CLOSING}(?![。！？」』）】])")
 _CLAUSE = re.compile(r"[,;:)\]}»”–—،؛](?=\s)|[、，；：）】」』](?![、，；：）】」』])")
 _SPACE = re.compile(r"\S(?=\s)")
-_LINE_BREAKS = str.maketrans("\n\r", "  ")
 _NO_SPACE = "\0"  # as a separator: no space followed the mark
 _NUMBER_STRIDE = 1 << 40  # segment i of line n is numbered n + i · 2^40
 
@@ -168,7 +168,7 @@ def _split_after(chunk: Chunk, pattern: re.Pattern[str]) -> list[Chunk]:
             after += 1
         if after == len(text):
             break
-        separator = text[end:after].translate(_LINE_BREAKS)  # a line break would add a line to the output
+        separator = CONTROL.sub(" ", text[end:after])  # it becomes part of the translation
         result.append(Chunk(text[start:end], separator or _NO_SPACE))
         start = after
     return [*result, Chunk(text[start:], chunk.separator)]

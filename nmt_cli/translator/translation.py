@@ -58,7 +58,7 @@ class Translation:
     n_best: tuple[Translation, ...] | None = None  # best first, starting with this one, if search.n_best > 1
     tree: tuple[tuple[SearchNode, ...], ...] | None = None  # the candidates of each step, best first
     parts: int = 1
-    reached_limit: bool = False  # the maximum length ended it, not the model
+    reached_limit: bool = False  # the maximum length ended it; the model would have continued
     whole_words: tuple[bool, bool] = (False, False)  # whether each piece is a word, source and target
 
     @cached_property
@@ -152,10 +152,9 @@ def translation_of_hypotheses(
     vocabularies: Vocabularies,
     details: Details,
     *,
-    limit: int,
     n_best: bool,
 ) -> Translation:
-    """The best hypothesis, with all of them as `n_best` if requested; `limit` is the maximum length."""
+    """The best hypothesis, with all of them as `n_best` if requested."""
     translations = [
         translation_of_ids(
             segment.text,
@@ -168,7 +167,7 @@ def translation_of_hypotheses(
             log_probability=hypothesis.log_probability,
             token_log_probabilities=hypothesis.token_log_probabilities,
             attention=hypothesis.attention,
-            reached_limit=len(hypothesis.tokens) >= limit,
+            reached_limit=hypothesis.truncated,
         )
         for hypothesis in hypotheses
     ]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 import torch
@@ -29,7 +29,6 @@ from nmt_cli.model import Seq2Seq
 from nmt_cli.model.device import choose_device
 from nmt_cli.model.fast.step_layout import prepare_for_search
 from nmt_cli.search import Ensemble, ModelScorer, Scorer, SearchTree, search
-from nmt_cli.search.candidates import length_limits
 from nmt_cli.search.stopping import MIN_ROWS
 from nmt_cli.translator.forced_decoding import MAX_TOKENS, PairScorer
 from nmt_cli.translator.loading import load_models
@@ -133,20 +132,40 @@ class Translator:
         translator.quantized = tuple(sorted(quantized))
         return translator
 
+    @overload
+    def translate(
+        self, texts: str, *, details: Details = ..., prefixes: str | None = ..., first_line: int = ...
+    ) -> Translation: ...
+
+    @overload
     def translate(
         self,
         texts: Sequence[str],
         *,
+        details: Details = ...,
+        prefixes: Sequence[str] | None = ...,
+        first_line: int = ...,
+    ) -> list[Translation]: ...
+
+    def translate(
+        self,
+        texts: str | Sequence[str],
+        *,
         details: Details = Details(),  # noqa: B008 - frozen
-        prefixes: Sequence[str] | None = None,
+        prefixes: str | Sequence[str] | None = None,
         first_line: int = 0,
-    ) -> list[Translation]:
+    ) -> Translation | list[Translation]:
         """One translation for each text, in the order of the texts; that of a blank text is blank.
 
+        A single string has a single translation.
+
         details      what to return besides the text
-        prefixes     what each translation starts with
+        prefixes     what each translation starts with (a string if `texts` is one)
         first_line   number of the first text; it determines, with search.seed, what is sampled
         """
+        if isinstance(texts, str):
+            given = [prefixes] if isinstance(prefixes, str) else prefixes
+            return self.translate([texts], details=details, prefixes=given, first_line=first_line)[0]
         results = [blank_translation(details)] * len(texts)
         for rows, translations in self.batches(
             texts, details=details, prefixes=prefixes, first_line=first_line
@@ -167,6 +186,7 @@ class Translator:
 
         Long texts come first. Texts that occur several times are translated once (unless they are sampled).
         """
+        _refuse_string(texts, prefixes)
         lines = segment_lines(
             texts,
             check_prefixes(prefixes, len(texts)),
@@ -199,6 +219,7 @@ class Translator:
         first_line: int = 0,
     ) -> list[Translation]:
         """Texts of a language model that start with `beginnings`, which may be "". `first_line`: see `translate`."""
+        _refuse_string(beginnings)
         prefixes = check_prefixes(beginnings, len(beginnings))
         segments = [
             Segment("", replace_surrogates(prefix), first_line + row) for row, prefix in enumerate(prefixes)
@@ -228,6 +249,7 @@ class Translator:
         Search gives the same score to the same ids. A pair of two blank texts is blank. `first_line` is the number
         of the first pair, for messages.
         """
+        _refuse_string(sources, targets)
         if len(sources) != len(targets):
             raise UsageError(
                 f"there are {len(sources)} sources and {len(targets)} targets",
@@ -295,7 +317,6 @@ class Translator:
                 alignment=self.vocabularies.target.has_unknown,
                 tree=tree,
             )
-        limits = length_limits(self.config, lengths).tolist()
         translations = []
         for row, (segment, hypotheses) in enumerate(zip(segments, results, strict=True)):
             translation = translation_of_hypotheses(
@@ -304,7 +325,6 @@ class Translator:
                 hypotheses,
                 self.vocabularies,
                 details,
-                limit=limits[row],
                 n_best=n_best,
             )
             if tree is not None:
@@ -314,6 +334,12 @@ class Translator:
 
     def _encode_prefixes(self, segments: Sequence[Segment]) -> Ragged:
         return self.vocabularies.target.encode([self.normalization(segment.prefix) for segment in segments])
+
+
+def _refuse_string(*arguments: Sequence[str] | None) -> None:
+    """A string is a sequence of strings, too, but nobody wants its characters one by one."""
+    if any(isinstance(argument, str) for argument in arguments):
+        raise UsageError("texts are given as a list, not as a string", hint="put it in brackets: [text]")
 
 
 # Batch padding on a CPU. A matrix product with fewer than 16 rows is summed in a different order, and so is a softmax

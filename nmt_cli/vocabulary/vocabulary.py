@@ -25,6 +25,8 @@ __all__ = ["BOS", "EOS", "PAD", "UNK", "Vocabularies", "Vocabulary"]
 _KINDS = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}  # TrainerSpec.ModelType of sentencepiece_model.proto
 _SPACE = "▁"  # U+2581, sentencepiece's marker for a space
 _UNKNOWN = "<unk>"
+# Control characters but tab: what `data.control` drops from the training text, and line breaks.
+CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 # Unigram models depend on the number of threads: fixing it gives the same model on every machine.
 _TRAINING_THREADS = 4
 # sentencepiece skips lines of more than 4192 bytes; this many characters never exceed that.
@@ -134,14 +136,16 @@ class Vocabulary:
 
     @cached_property
     def banned(self) -> tuple[int, ...]:
-        """Ids that no translation may contain: pad, bos, line breaks, and <unk> if nothing is unknown."""
-        breaks = {"<0x0A>", "<0x0D>"} if not self.has_unknown else set()
+        """Ids that no translation may contain: pad, bos, control characters, and <unk> if nothing is unknown.
+
+        A tab is text: it separates columns, and `data.control` keeps it in the training data. Bytes from 0x80 on are
+        parts of longer characters, so the two that spell U+0080 to U+009F are not banned.
+        """
         banned = {PAD, BOS} if self.has_unknown else {PAD, UNK, BOS}
-        banned.update(
-            token
-            for token, piece in enumerate(self.pieces)
-            if piece in breaks or "\n" in piece or "\r" in piece
-        )
+        for token, (piece, is_byte) in enumerate(zip(self.pieces, self.is_byte.tolist(), strict=True)):
+            text = bytes([int(piece[3:5], 16)]).decode(errors="replace") if is_byte else piece
+            if CONTROL.search(text):
+                banned.add(token)
         return tuple(sorted(banned))
 
     @cached_property

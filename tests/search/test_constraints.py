@@ -51,6 +51,21 @@ def test_the_maximum_length_grows_with_the_source(way: Way) -> None:
 
 
 @ways
+def test_a_translation_that_ends_by_itself_at_the_maximum_length_is_not_truncated(way: Way) -> None:
+    toy = Toy(5, lengths=(1, 3, 6) * 8, vocabulary=6)
+    config = SearchConfig(max_length=5, max_length_ratio=1.0, max_length_constant=1, **way)
+    seen = set()
+    for b, found in enumerate(toy.search(config)):
+        limit = min(5, int(toy.lengths[b]) + 1)
+        for hypothesis in found:
+            log_p = toy.sentence(b).next_log_p(hypothesis.tokens)
+            at_limit, would_end = len(hypothesis.tokens) == limit, max(log_p) == log_p[EOS]
+            assert hypothesis.truncated == (at_limit and not would_end)
+            seen.add((at_limit, would_end))
+    assert {(True, True), (True, False)} <= seen
+
+
+@ways
 def test_a_truncated_translation_includes_the_score_of_eos(way: Way) -> None:
     toy = Toy(4, vocabulary=20)
     toy.logits[..., EOS] = -30.0

@@ -15,6 +15,7 @@ from nmt_cli.errors import ConfigError, UsageError
 from nmt_cli.translator import Translation
 from nmt_cli.translator.streaming import score_stream, translate_stream
 from nmt_cli.vocabulary.token_ids import EOS
+from nmt_cli.vocabulary.vocabulary import CONTROL
 
 from .runs import LINES, make_run
 
@@ -39,19 +40,19 @@ def test_every_text_gives_one_line_and_a_blank_text_a_blank_one(
         ).translate(texts)
         assert len(found) == len(texts)
         for text, translation in zip(texts, found, strict=True):
-            assert not set("\n\r") & set(translation.text)
+            assert not CONTROL.search(translation.text)
             if not text.strip():
                 assert translation.text == ""
                 assert translation.parts == 0
 
 
-def test_a_model_that_produces_many_bytes_cannot_break_a_line(translator: Translator) -> None:
+def test_a_model_that_produces_many_bytes_writes_no_control_characters(translator: Translator) -> None:
     config = translator.config.changed({"sampling": True, "n_best": 40, "temperature": 3.0})
     wild = Translator(translator._models, translator.vocabularies, config)
     texts = [one.text for found in wild.translate(LINES[:10]) for one in found.n_best or ()]
     assert len(texts) == 400
-    assert any(ord(character) < 32 for text in texts for character in text)  # control characters do occur
-    assert not any(set("\n\r") & set(text) for text in texts)
+    assert any("\t" in text for text in texts)  # a tab is text
+    assert not any(CONTROL.search(text) for text in texts)
     for text in texts:
         text.encode()
 
@@ -101,6 +102,39 @@ def test_real_lines_do_not_depend_on_the_batch(corpora: Path, tmp_path: Path) ->
         assert texts[0] == texts[1] == texts[2]
 
 
+def test_one_string_has_one_translation(translator: Translator) -> None:
+    [expected] = translator.translate(LINES[:1])
+    assert same(translator.translate(LINES[0]), expected)
+    [expected] = translator.translate(LINES[:1], prefixes=["ba du"])
+    assert same(translator.translate(LINES[0], prefixes="ba du"), expected)
+    assert translator.translate(" ").parts == 0
+
+
+def test_other_methods_do_not_take_a_string_for_a_list(translator: Translator) -> None:
+    for call in (
+        lambda: list(translator.batches("ab")),
+        lambda: translator.translate(["x", "y"], prefixes="ab"),
+        lambda: translator.generate("ab"),
+        lambda: translator.score("ab", ["x", "y"]),
+    ):
+        with pytest.raises(UsageError, match="as a list, not as a string"):
+            call()
+
+
+@pytest.mark.parametrize("text", LINES[:4])
+def test_a_coverage_penalty_works_on_sources_of_any_length(run: Path, text: str) -> None:
+    """A source of fewer than 16 tokens is padded, and padding must not count as uncovered."""
+    translator = Translator.load(run, device="cpu", search={"beam_size": 2, "coverage_penalty": 0.2})
+    found = translator.translate(text, details=Details(scores=True, attention=True))
+    assert found.attention is not None
+    assert found.attention.shape[1] < 16
+    assert found.log_probability is not None
+    penalty = 0.2 * float(found.attention.sum(dim=0).clamp(1e-6, 1.0).log().sum())
+    assert penalty <= 0
+    expected = found.log_probability / len(found.target_pieces) + penalty
+    assert found.score == pytest.approx(expected, abs=1e-4)
+
+
 def test_details_that_were_not_requested_are_none(translator: Translator) -> None:
     [found] = translator.translate(LINES[:1])
     for name in (
@@ -138,8 +172,9 @@ def test_requested_details_have_consistent_shapes(run: Path) -> None:
         assert any(candidate.ended for step in found.tree for candidate in step)
 
 
+@pytest.mark.parametrize("penalty", [0.0, 0.3])
 @pytest.mark.parametrize("preset", ["luong2015", "bahdanau2015", "gnmt2016"])
-def test_forced_decoding_gives_the_score_of_search(tmp_path: Path, preset: str) -> None:
+def test_forced_decoding_gives_the_score_of_search(tmp_path: Path, preset: str, penalty: float) -> None:
     layers = 2 if preset == "gnmt2016" else 1
     settings = [f"model.{side}_layers={layers}" for side in ("encoder", "decoder")]
     settings += [
@@ -147,7 +182,7 @@ def test_forced_decoding_gives_the_score_of_search(tmp_path: Path, preset: str) 
         "vocabulary.kind=char",
     ]  # characters: only one segmentation
     run = make_run(tmp_path / "run", settings, prefers_bytes=False)
-    translator = Translator.load(run, device="cpu", search={"beam_size": 3})
+    translator = Translator.load(run, device="cpu", search={"beam_size": 3, "coverage_penalty": penalty})
     known = {piece for piece in translator.vocabularies.target.pieces if len(piece) == 1}
     details = Details(scores=True, alignment=True)
     found = translator.translate(

@@ -2,6 +2,7 @@ import copy
 import gzip
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from nmt_cli.config import VocabularyConfig
 from nmt_cli.errors import VocabularyError
 from nmt_cli.vocabulary import BOS, EOS, PAD, UNK, Vocabularies, Vocabulary
+from nmt_cli.vocabulary.vocabulary import CONTROL
 
 TEXT = [
     "the cat sat on the mat",
@@ -126,12 +128,18 @@ def test_reserved_ids_are_fixed() -> None:
         assert vocabulary.kind == kind
 
 
-def test_line_breaks_cannot_come_out_of_a_search() -> None:
-    vocabulary = train(lines=["a\nb\rc"] * 9 + TEXT)
+def test_no_control_character_but_a_tab_can_come_out_of_a_search() -> None:
+    vocabulary = train(size=310, lines=["a\nb\rc", "\x1b[31m", "\x85\x9b"] * 9 + TEXT)
+    assert {"\x1b", "\x85"} <= set("".join(vocabulary.pieces))
     allowed = set(range(len(vocabulary))) - set(vocabulary.banned)
-    assert not any(set(vocabulary.decode([token])) & {"\n", "\r"} for token in allowed)
+    texts = "".join(vocabulary.decode([token]) for token in allowed)
+    assert not CONTROL.search(texts)
+    assert "\t" in texts
     assert {PAD, UNK, BOS} <= set(vocabulary.banned)
     assert EOS in allowed
+    assert {chr(code) for code in range(256) if CONTROL.fullmatch(chr(code))} == {
+        chr(code) for code in range(256) if unicodedata.category(chr(code)) == "Cc"
+    } - {"\t"}
 
 
 def test_byte_pieces_are_marked() -> None:
