@@ -164,6 +164,13 @@ def _in_kind_of_attention(config: ModelConfig) -> Iterator[str]:
         yield _contradiction(
             config, "hard_attention", "attention_span", "set model.attention_span = local-m or global"
         )
+    if config.hard_attention and config.coverage_loss:
+        yield _contradiction(
+            config,
+            "coverage_loss",
+            "hard_attention",
+            "a sampled position has no gradient; set model.coverage_loss = 0.0",
+        )
     for name in ("hard_attention", "coverage"):
         if getattr(config, name) and config.heads is not None and config.cell != "transformer":
             yield _contradiction(config, "heads", name, "leave out model.heads")

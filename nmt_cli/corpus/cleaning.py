@@ -106,7 +106,7 @@ The other filters need the whole corpus (`duplicate`, `in_heldout`) or token cou
 
 
 class Dropped(NamedTuple):
-    """A pair dropped from train, and why."""
+    """A pair dropped from train, as it was read, and why."""
 
     corpus: int  # which of the --train corpora
     line: int  # from 1
@@ -142,7 +142,7 @@ class Cleaner:
             sources, targets = [normalize(text) for text in sources], [normalize(text) for text in targets]
         reasons = self._reasons(targets if self.monolingual else sources, targets, block.damage)
         dropped = [
-            Dropped(corpus, block.first + row, why, sources[row], targets[row])
+            Dropped(corpus, block.first + row, why, block.source[row], block.target[row])
             for row, why in reasons.items()
         ]
         rows = [row for row in range(len(sources)) if row not in reasons]

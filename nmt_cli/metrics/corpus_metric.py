@@ -37,9 +37,7 @@ def bleu(
     hypotheses: Sequence[str], references: Sequence[str], *, tokenize: str = "13a", lowercase: bool = False
 ) -> Score:
     """BLEU of detokenized text (Papineni et al. 2002; Post 2018)."""
-    from sacrebleu.metrics import BLEU  # type: ignore[attr-defined]
-
-    metric = BLEU(tokenize=tokenize, lowercase=lowercase)
+    metric = _make("bleu", tokenize, lowercase)
     result = metric.corpus_score(list(hypotheses), [list(references)])
     return Score("BLEU", float(result.score), str(metric.get_signature()))
 
@@ -163,9 +161,8 @@ def _make(key: str, tokenize: str, lowercase: bool) -> Any:
     from sacrebleu.metrics import BLEU, CHRF, TER  # type: ignore[attr-defined]
 
     if key == "bleu":
-        return BLEU(
-            tokenize=tokenize, lowercase=lowercase, force=True
-        )  # nmt has its own warning for tokenized text
+        # force: no warning about tokenized text. `nmt evaluate` has its own, and `nmt train` a display to protect.
+        return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
     if key == "ter":
         return TER()  # always ignores case
     return CHRF(word_order=2 if key == "chrf++" else 0, lowercase=lowercase)

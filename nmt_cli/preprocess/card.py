@@ -40,12 +40,16 @@ class DataCard:
     warnings: Sequence[DataWarning]
     vocabularies: Vocabularies
 
+    @property
+    def _unit(self) -> str:
+        return "lines" if self.request.is_monolingual else "pairs"
+
     def tables(self) -> Iterator[CardTable]:
         """The figures as tables, formatted."""
-        source, target = self.request.source_lang, self.request.target_lang
+        source, target, unit = self.request.source_lang, self.request.target_lang, self._unit
         yield CardTable(
             "Training corpora",
-            ("corpus", "weight", "pairs read", "pairs kept"),
+            ("corpus", "weight", f"{unit} read", f"{unit} kept"),
             [
                 (corpus.name, f"{corpus.weight:g}", f"{read:,}", f"{corpus.stop - corpus.start:,}")
                 for corpus, read in zip(self.corpora, self.pairs_read, strict=True)
@@ -56,8 +60,8 @@ class DataCard:
             ("total", self.drop_log.total),
         ]
         shares = [(reason, f"{count:,}", _percent(count, sum(self.pairs_read))) for reason, count in counts]
-        yield CardTable("Dropped from train", ("reason", "pairs", "share"), shares)
-        headings = ("split", "language", "pairs", "tokens", "tokens/word", "longest", "bytes", "unknown")
+        yield CardTable("Dropped from train", ("reason", unit, "share"), shares)
+        headings = ("split", "language", unit, "tokens", "tokens/word", "longest", "bytes", "unknown")
         rows = [
             (name, language, f"{split.pairs:,}", *_figures(side))
             for name, split in self.splits.items()
@@ -133,7 +137,7 @@ class DataCard:
             parts += ["", f"## {table.title}", "", *_markdown(table)]
         parts += ["", "## Sentence lengths in train (tokens)", "", *_markdown(self._histogram())]
         if self.drop_log.examples:
-            parts += ["", "## Examples of dropped pairs"]
+            parts += ["", f"## Examples of dropped {self._unit}"]
         shown = ""
         for reason, corpus, line, text in self.examples():
             parts += ["", f"### {reason}", ""] if reason != shown else []

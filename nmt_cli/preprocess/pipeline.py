@@ -6,6 +6,7 @@ with any number of workers.
 """
 
 import shutil
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -28,6 +29,7 @@ from nmt_cli.preprocess.card import DataCard, write_card
 from nmt_cli.preprocess.encoding import Encoder, SplitStatistics
 from nmt_cli.preprocess.heldout import HeldOutSet, read_heldout
 from nmt_cli.preprocess.request import Reporter, Request, for_monolingual_text, with_vocabulary
+from nmt_cli.preprocess.spool import Page
 from nmt_cli.preprocess.training_text import DropLog, TrainingText
 from nmt_cli.vocabulary import Vocabularies
 
@@ -90,7 +92,7 @@ def _drop_log(request: Request) -> Iterator[DropLog]:
 def _too_few(name: str) -> DataWarning:
     return DataWarning(
         f"no-{name}",
-        f"there are too few training pairs to hold out a {name} set",
+        f"there is too little training text to hold out a {name} set",
         hint=f"give one with --{name} SPEC",
     )
 
@@ -215,15 +217,22 @@ class _Run:
         self, specs: list[Spec], text: TrainingText, vocabularies: Vocabularies
     ) -> tuple[list[CorpusRows], SplitStatistics]:
         encoder = Encoder(vocabularies, self.config.data)
-        pages = (page.normalized(self.normalization) for page in text.kept())
+        as_read = deque[Page]()  # the pages being encoded, for the list of dropped pairs
+
+        def pages() -> Iterator[Page]:
+            for page in text.kept():
+                as_read.append(page)
+                yield page.normalized(self.normalization)
+
         statistics = SplitStatistics()
         kept = np.zeros(len(specs), dtype=np.int64)
         done, total = 0, text.count_kept()
         with SplitWriter(
             self.directory / "train.arrow", len(vocabularies.source), len(vocabularies.target)
         ) as writer:
-            for page, encoded in ordered_map(encoder, pages, workers=self.request.workers):
-                self.drop_log.add(page.dropped(row, reason) for row, reason in encoded.dropped)
+            for page, encoded in ordered_map(encoder, pages(), workers=self.request.workers):
+                original = as_read.popleft()
+                self.drop_log.add(original.dropped(row, reason) for row, reason in encoded.dropped)
                 page = page.take(encoded.rows)
                 writer.write(page.source, page.target, encoded.source_ids, encoded.target_ids)
                 statistics.add(encoded.statistics)
@@ -238,11 +247,14 @@ class _Run:
 
     def _nothing_left(self, text: TrainingText) -> CorpusError:
         known = self.drop_log.counts.get("in_heldout", 0)
-        hint = "list every dropped pair with --dropped FILE; --keep-all disables the filters"
+        unit = "lines" if self.request.is_monolingual else "pairs"
+        hint = f"list all dropped {unit} with --dropped FILE; --keep-all disables the filters"
         if 2 * known > self.drop_log.total:
-            hint = "the training corpus is the validation or test set: use other training pairs, or leave that set out"
+            hint = (
+                f"the training corpus is the validation or test set: use other {unit}, or leave that set out"
+            )
         return CorpusError(
-            f"all {sum(text.pairs_read)} training pairs were dropped: {self.drop_log.summary()}", hint=hint
+            f"all {sum(text.pairs_read)} training {unit} were dropped: {self.drop_log.summary()}", hint=hint
         )
 
     def _finish(self, card: DataCard) -> None:

@@ -32,6 +32,7 @@ class RunState:
     )  # (update, score) of the best checkpoints, best first
     tokens_since_report: int = 0  # target tokens since the last StepReport
     seconds: float = 0.0  # of training so far; for display only
+    threads: int | None = None  # CPU threads: sums in another order differ in the last bits
 
     @property
     def epochs(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -25,7 +25,7 @@ from nmt_cli.run.weights import tensor_bytes, weights_of
 from nmt_cli.training.distributed import Group
 from nmt_cli.training.learner import Learner
 from nmt_cli.training.optimization import choose_precision
-from nmt_cli.training.reports import Clock, RunState
+from nmt_cli.training.reports import Clock, RunState, WarningReport
 from nmt_cli.training.run_writer import RunWriter, snapshot
 from nmt_cli.training.settings import changed_settings, with_data_settings, with_model_settings
 from nmt_cli.training.trainer import StopRequest, Trainer
@@ -34,7 +34,10 @@ from nmt_cli.training.validation import ModelSelection, Validator
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """Where and for how long to train. Not part of the run: it may differ on resume."""
+    """Where and for how long to train. Not part of the run: it may differ on resume.
+
+    `threads` is recorded in the checkpoints, and a resumed run uses as many unless it is given another number.
+    """
 
     device: str = DEVICE
     threads: int | None = None
@@ -64,7 +67,7 @@ def start(
         learner = make_learner(opened, resolved.config, group, machine)
         if other is not None:
             warm_start(learner, other, opened)
-        state = RunState()
+        state = RunState(threads=torch.get_num_threads())
         batches = make_batches(opened, resolved.config, group, learner.device)
         batches.plan(1)  # rejects an empty training set before anything is written
         lock: Lock | None = None
@@ -81,7 +84,7 @@ def start(
         group.barrier()
         if not group.is_main:
             run = RunDirectory.open(out)
-        trainer = _trainer(run, opened, learner, batches, state, group, lock, machine, ())
+        trainer = _trainer(run, opened, learner, batches, state, group, lock, machine)
     except BaseException:
         group.close()
         raise
@@ -111,17 +114,22 @@ def resume(
         opened = _same_data(run, data)
         changes = changed_settings(run.resolved, settings)
         run = RunDirectory(path, run.facts, changes.resolved)
-        learner = make_learner(opened, run.config, group, machine)
         checkpoint = Checkpoints(path).load()
-        learner.load(checkpoint.weights, checkpoint.state, path)
         state = RunState.from_json(checkpoint.progress)
+        before, machine = state.threads, replace(machine, threads=machine.threads or state.threads)
+        learner = make_learner(opened, run.config, group, machine)
+        learner.load(checkpoint.weights, checkpoint.state, path)
+        state.threads = torch.get_num_threads()
         if changes.other_batches:
             state.index = 0
         group.barrier()  # all processes have read the directory before it changes
         if group.is_main:
             _repair(run, state)
         batches = make_batches(opened, run.config, group, learner.device)
-        trainer = _trainer(run, opened, learner, batches, state, group, lock, machine, changes.listed)
+        warning = _other_threads(before, state.threads) if learner.device.type == "cpu" else None
+        trainer = _trainer(
+            run, opened, learner, batches, state, group, lock, machine, changes.listed, warning
+        )
     except BaseException:
         if lock is not None:
             lock.release()
@@ -178,7 +186,8 @@ def _trainer(
     group: Group,
     lock: Lock | None,
     machine: Machine,
-    changes: tuple[str, ...],
+    changes: tuple[str, ...] = (),
+    warning: WarningReport | None = None,
 ) -> Trainer:
     parameters = sum(parameter.numel() for parameter in learner.model.parameters())
     writer = RunWriter(run, parameters=parameters, writes=group.is_main)
@@ -208,11 +217,27 @@ def _trainer(
         lock=lock,
         time_limit=machine.time_limit,
         changes=changes,
+        warning=warning,
+    )
+
+
+def _other_threads(before: int | None, now: int) -> WarningReport | None:
+    """A warning if a run is resumed on a CPU with another number of threads than before."""
+    if before in (None, now):
+        return None
+    return WarningReport(
+        f"this run has used {before} CPU threads so far and continues with {now}: the result will not be "
+        "bit-identical to that of an uninterrupted run",
+        hint=f"leave out --threads to continue with {before}",
     )
 
 
 def warm_start(learner: Learner, other: RunDirectory, data: DataDirectory) -> None:
-    """Initialize the weights from another run, which must have the same vocabularies."""
+    """Initialize the weights from another run, which must have the same vocabularies.
+
+    Buffers are not weights: hard attention has a baseline that soft attention lacks. One that only the new model has
+    keeps its first value; one that only the other model has is left out.
+    """
     init = other.path
     for side in ("source", "target"):
         if getattr(other.vocabularies, side) != getattr(data.vocabularies, side):
@@ -220,7 +245,10 @@ def warm_start(learner: Learner, other: RunDirectory, data: DataDirectory) -> No
                 f"{init} and {data.path} have different {side} vocabularies",
                 hint=f"make the data with `nmt preprocess --vocabulary {init}`",
             )
-    learner.load(weights_of(other.load_model()), None, init / MODEL)
+    model, buffers = other.load_model(), dict(learner.model.named_buffers())
+    left_out = dict(model.named_buffers()).keys() - buffers.keys()
+    weights = {name: tensor for name, tensor in weights_of(model).items() if name not in left_out}
+    learner.load({**buffers, **weights}, None, init / MODEL)
 
 
 def _same_data(run: RunDirectory, data: Path | None) -> DataDirectory:

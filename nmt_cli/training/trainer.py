@@ -27,10 +27,11 @@ from nmt_cli.training.reports import (
 )
 from nmt_cli.training.run_writer import RunWriter
 from nmt_cli.training.schedule import learning_rate, reason_to_stop
-from nmt_cli.training.validation import ModelSelection
+from nmt_cli.training.validation import ModelSelection, diverged
 
 PREFETCHED_BATCHES = 8
 SKIPPED_LIMIT = 50  # consecutive updates without a finite gradient; fp16 needs up to 16 to find its scale
+DIVERGED = 2.0  # times the cross-entropy of the uniform distribution, on training text
 _RUNNING, _TIME_IS_UP, _INTERRUPTED = range(3)
 
 
@@ -59,13 +60,15 @@ class Trainer:
         lock: Lock | None,
         time_limit: float | None = None,
         changes: tuple[str, ...] = (),
+        warning: WarningReport | None = None,
     ) -> None:
         """`selection` is None without a validation set; `time_limit` is in seconds."""
         self._config = config
         self._batches, self._learner, self._state = batches, learner, state
         self._writer, self._selection = writer, selection
         self._group, self._lock = group, lock
-        self._changes = changes
+        self._changes, self._warning = changes, warning
+        self._uniform = math.log(learner.model.vocabulary.out_features)
         self._stop_request = stop_request
         self._agreed = _RUNNING  # what all processes have agreed on
         self._saved = state.update
@@ -98,6 +101,8 @@ class Trainer:
         """Train to the end, yielding reports; the caller may stop iterating at any time."""
         state = self._state
         yield self._start_report()
+        if self._warning is not None:
+            yield self._warning
         stream = prefetch(self._batches.stream(state.epoch, state.index), PREFETCHED_BATCHES)
         assert isinstance(stream, Generator)
         try:
@@ -121,8 +126,10 @@ class Trainer:
             state.epoch, state.index = following.epoch, following.index
             yield UpdateReport(state.update, portions[0].epoch)
             if state.update % self._config.log_every == 0:
-                yield self._step_report(portions[0].epoch, rate)
+                report, cross_entropy = self._step_report(portions[0].epoch, rate)
+                yield report
                 self._check_gradients()
+                self._check_loss(cross_entropy)
             yield from self._validate_and_save()
         yield from self._end(reason)
 
@@ -137,8 +144,8 @@ class Trainer:
         state.tokens_since_report += sum(portion.tokens for portion in portions)
         return rate
 
-    def _step_report(self, epoch: int, rate: float) -> StepReport:
-        """The only place in the loop that waits for the device."""
+    def _step_report(self, epoch: int, rate: float) -> tuple[StepReport, float]:
+        """The report, and the cross-entropy per token. The only place in the loop that waits for the device."""
         state, optimization = self._state, self._learner.optimization
         tokens = state.tokens_since_report
         loss, cross_entropy = (self._learner.gather_sums() / tokens).tolist()
@@ -156,7 +163,7 @@ class Trainer:
         self._learner.sums.zero_()
         state.tokens_since_report = 0
         self._writer.step(report)
-        return report
+        return report, cross_entropy
 
     def _check_gradients(self) -> None:
         skipped = int(self._learner.optimization.skipped_in_a_row)
@@ -164,6 +171,18 @@ class Trainer:
             raise TrainingError(
                 f"the gradients of {skipped} consecutive updates were not finite",
                 hint="try a smaller train.learning_rate, more train.warmup_updates or train.precision = fp32; "
+                f"the checkpoint of update {self._saved} is intact",
+            )
+
+    def _check_loss(self, cross_entropy: float) -> None:
+        """Stop if the training loss (without label smoothing) is far worse than that of a uniform distribution.
+
+        A model that has seen the text is never that bad, not even while it warms up or if it overfits.
+        """
+        if cross_entropy > DIVERGED * self._uniform:
+            raise diverged(
+                f"the cross-entropy of the training text is {cross_entropy:,.1f} per token",
+                self._uniform,
                 f"the checkpoint of update {self._saved} is intact",
             )
 
@@ -222,7 +241,8 @@ class Trainer:
         state, start = self._state, self._clock.now()
         state.seconds = self._clock.total()
         with self._clock.paused():
-            self._learner.gather_sums()
+            _, cross_entropy = self._learner.gather_sums().tolist()
+            self._check_loss(cross_entropy / max(1, state.tokens_since_report))
             self._writer.checkpoint(state, self._learner)
             self._saved = state.update
             if self._selection is None or state.best_update == state.update:
@@ -238,8 +258,9 @@ class Trainer:
             with self._learner.readable_errors():
                 yield from self._selection.choose(self._learner.inference_model)
         self._writer.end()
-        best = state.best[0][1][0] if state.best else None
-        yield EndReport(state.update, state.last_epoch, reason, interrupted, best, self._clock.total())
+        best = self._selection.best_score if self._selection is not None else None
+        score = best[0] if best is not None else None
+        yield EndReport(state.update, state.last_epoch, reason, interrupted, score, self._clock.total())
 
     def _start_report(self) -> StartReport:
         config, state = self._config, self._state

@@ -30,6 +30,18 @@ from nmt_cli.training.reports import Clock, RunState, Sample, SelectionScore, Va
 from nmt_cli.training.run_writer import RunWriter
 from nmt_cli.translator import Details, Translation, Translator
 
+# Times the loss of the uniform distribution. Overfitting may raise the validation loss above that of the uniform
+# distribution, but never this far.
+DIVERGED = 10.0
+
+
+def diverged(what: str, uniform: float, intact: str = "the last checkpoint is intact") -> TrainingError:
+    """The error for a loss that is far above that of the uniform distribution."""
+    return TrainingError(
+        f"training has diverged: {what}; choosing words at random would give {uniform:.1f}",
+        hint=f"start over with a smaller train.learning_rate or more train.warmup_updates; {intact}",
+    )
+
 
 class ValidationStopped(Exception):  # noqa: N818 - not an error
     """The validation was abandoned because training was asked to stop."""
@@ -125,12 +137,10 @@ class Validator:
                     loss = model.loss(batch.to(self._device))
                 sums += torch.tensor([loss.cross_entropy.item(), loss.tokens], dtype=torch.float64)
         total, tokens = self._group.sum(sums).tolist()
-        if not math.isfinite(total):
-            raise TrainingError(
-                "the validation loss is not finite: training has diverged",
-                hint="start over with a smaller train.learning_rate or more train.warmup_updates",
-            )
-        return float(total / tokens)
+        mean, uniform = float(total / tokens), math.log(model.vocabulary.out_features)
+        if not mean <= DIVERGED * uniform:  # also if it is nan
+            raise diverged(f"the validation loss is {mean:,.1f} per token", uniform)
+        return mean
 
     def _translate(self, model: Seq2Seq) -> list[str]:
         """The translations of all validation texts, in order."""
@@ -193,6 +203,8 @@ class ModelSelection:
         self._state, self._writer, self._clock = state, writer, clock
         self.seconds = 0.0  # spent on validation in this process
         self.last_seconds = 0.0  # of the last validation
+        # Of all validations, those at the end included.
+        self.best_score: SelectionScore | None = state.best[0][1] if state.best else None
 
     def due(self) -> bool:
         """Whether the current update is due for validation: a function of the position alone."""
@@ -207,8 +219,8 @@ class ModelSelection:
             validation = self._validate(model)
         except ValidationStopped:
             return None
-        best = self._state.record(validation.selection_score(self._config.metric), self._config.average_best)
-        return self._report(validation, best=best)
+        self._state.record(validation.selection_score(self._config.metric), self._config.average_best)
+        return self._report(validation)
 
     def choose(self, model: Seq2Seq) -> Iterator[ValidationReport]:
         """Publish the best model or the average of the best, whichever scores better.
@@ -222,8 +234,7 @@ class ModelSelection:
             yield report
             candidates.append((state.update, (report.score, -report.loss)))
         candidates = sorted(candidates, key=lambda entry: entry[1], reverse=True)[: self._config.average_best]
-        best, best_score = candidates[0]
-        weights = writer.weights(best)
+        weights = writer.weights(candidates[0][0])
         if len(candidates) > 1:
             updates = tuple(sorted(update for update, _ in candidates))
             average = mean_weights(map(writer.weights, updates))
@@ -231,7 +242,7 @@ class ModelSelection:
             load_weights(averaged, average, writer.folder)
             report = self._report(self._validate(averaged, must_finish=True), final=True, averaged=updates)
             yield report
-            if (report.score, -report.loss) > best_score:
+            if report.best:
                 weights = average
         writer.publish(tensor_bytes(weights))
 
@@ -246,12 +257,12 @@ class ModelSelection:
         self,
         validation: Validation,
         *,
-        best: bool = False,
         final: bool = False,
         averaged: tuple[int, ...] = (),
     ) -> ValidationReport:
         state, score = self._state, validation.selection_score(self._config.metric)
-        before = state.best[0][1] if state.best else score
+        best = self.best_score is None or score > self.best_score
+        self.best_score = score if self.best_score is None else max(score, self.best_score)
         report = ValidationReport(
             update=state.update,
             epoch=state.last_epoch,
@@ -260,8 +271,8 @@ class ModelSelection:
             bleu=validation.bleu,
             chrf=validation.chrf,
             score=score[0],
-            best=best or (final and score > before),
-            best_score=max(score, before)[0],
+            best=best,
+            best_score=self.best_score[0],
             samples=validation.samples,
             seconds=self.last_seconds,
             final=final,

@@ -150,9 +150,17 @@ def as_score_tsv(number: int, source: str, translation: Translation) -> str:
     return "\t".join(column.translate(_COLUMN) for column in columns)
 
 
-def as_score_json(number: int, source: str, translation: Translation, *, tokens: bool = False) -> str:
-    """A JSON object: as for a translation, with target, perplexity and number of tokens."""
+def as_score_json(
+    number: int, source: str, translation: Translation, *, tokens: bool = False, monolingual: bool = False
+) -> str:
+    """A JSON object: as for a translation, with target, perplexity and number of tokens.
+
+    `monolingual` text was scored by a language model, and has no source.
+    """
     content = json.loads(as_json(number, source, translation, tokens=tokens))
+    if monolingual:
+        content.pop("source")
+        content.pop("source_tokens", None)
     content["target"] = content.pop("translation")
     content["perplexity"] = round(translation.perplexity or 1.0, 6)
     content["tokens"] = len(translation.target_pieces)

@@ -133,7 +133,7 @@ class Translator:
         return translator
 
     @overload
-    def translate(
+    def translate(  # type: ignore[overload-overlap]  # a string is a sequence of strings, too
         self, texts: str, *, details: Details = ..., prefixes: str | None = ..., first_line: int = ...
     ) -> Translation: ...
 

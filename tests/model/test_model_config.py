@@ -61,6 +61,11 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str, str]] = [
     ({"entropy_weight": 0.5}, "entropy_weight = 0.5", "hard_attention = false"),
     ({"coverage": True}, "coverage = true", "attention = general"),
     ({"coverage_loss": 1.0}, "coverage_loss = 1.0", "coverage = false"),
+    (
+        {"coverage_loss": 1.0, "coverage": True, "attention": "concat", "hard_attention": True},
+        "coverage_loss = 1.0",
+        "hard_attention = true",
+    ),
     ({"attention_positions": 100}, "attention_positions = 100", "attention = general"),
     ({"cell": "gru", "intra_attention": "both"}, "intra_attention = both", "cell = gru"),
     ({"feedforward_size": 100}, "feedforward_size = 100", "cell = lstm"),

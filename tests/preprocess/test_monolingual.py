@@ -132,3 +132,12 @@ def test_a_vocabulary_can_be_given(tmp_path: Path) -> None:
     )
     preprocess(request, lambda report: None)
     assert DataDirectory.open(tmp_path / "again" / "out").vocabularies == first.vocabularies
+
+
+def test_the_data_card_speaks_of_lines_not_of_pairs(tmp_path: Path) -> None:
+    lines = [SENTENCE.format(n) for n in range(40)]
+    run(tmp_path, [*lines, ""], "data.valid_size=0", "data.test_size=0")
+    card = (tmp_path / "out" / "data-card.md").read_text()
+    assert "pairs" not in card
+    assert "| lines read | lines kept |" in card
+    assert "Examples of dropped lines" in card

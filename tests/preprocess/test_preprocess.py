@@ -242,6 +242,22 @@ def test_the_dropped_list_has_every_line_with_its_reason_and_text(run: Runner, t
     assert rows[1][3:] == ["", "back\\\\slash"]
 
 
+def test_the_dropped_list_has_the_text_as_it_was_read_for_every_reason(run: Runner, tmp_path: Path) -> None:
+    table = tmp_path / "table.tsv"
+    table.write_text("ß\tss\n", encoding="utf-8")
+    bad = [
+        ("Große Gleichheit", "Große Gleichheit"),
+        ("Satz 7 von VIELEN", "sentence 7 of many"),
+        ("Länge ß " * 150, "LENGTH " * 150),
+    ]
+    settings = ("data.lowercase=true", f"data.normalization={table}", *NO_HOLDOUT)
+    run([*numbered(30), *bad], *settings, dropped=tmp_path / "dropped.tsv")
+    lines = (tmp_path / "dropped.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    rows = [line.split("\t") for line in lines]
+    assert [row[2] for row in rows] == ["copy_of_source", "duplicate", "too_long"]
+    assert [(row[3], row[4]) for row in rows] == bad
+
+
 def test_the_card_has_counts_examples_lengths_and_shares(run: Runner, tmp_path: Path) -> None:
     valid = write_pairs(tmp_path / "valid", [("語語語", "字")])
     run([*numbered(40), *[(f"copy {n}", f"copy {n}") for n in range(5)]], "data.test_size=0", valid=[valid])

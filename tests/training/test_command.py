@@ -18,7 +18,7 @@ from nmt_cli.errors import UsageError
 from nmt_cli.run import RunDirectory
 from nmt_cli.run.checkpoint import Checkpoints
 from nmt_cli.run.directory import Lock
-from nmt_cli.training import UpdateReport, start
+from nmt_cli.training import UpdateReport, ValidationReport, start
 
 from .conftest import ON_CPU, Nursery, Run, assert_same, make_data, options, settings, train
 
@@ -253,3 +253,34 @@ def test_an_unreadable_run_is_rejected(nmt: Run, finished: Path, tmp_path: Path)
     outcome = nmt("train", "--resume", copy)
     assert outcome.code == 1
     assert "truncated" in outcome.stderr
+
+
+def test_divergence_is_an_error_with_exit_code_1(nmt: Run, data: Path, tmp_path: Path) -> None:
+    wild = options("train.learning_rate=1e6", "train.warmup_updates=0", "train.max_updates=60")
+    outcome = nmt("train", data, "--out", tmp_path / "run", "--threads", 1, *wild)
+    assert outcome.code == 1
+    assert "error: training has diverged" in outcome.stderr
+    assert "best" not in outcome.stderr
+
+
+def test_the_resume_command_is_complete(
+    nmt: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "a run"
+    zero = options("train.max_updates=1")
+    outcome = nmt("train", data, "--out", out, "--time-limit", "0s", "--device", "cpu", "--threads", 1, *zero)
+    assert f"resume with: nmt train --resume '{out}' --device cpu" in outcome.stderr.replace("\n", " ")
+
+
+def test_the_status_line_has_the_best_score_as_soon_as_it_is_known(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    limits = ("train.max_updates=6", "train.validate_every=6", "train.log_every=3", "train.ema_decay=0")
+    with start(data, tmp_path / "run", settings(*limits), machine=ON_CPU) as trainer:
+        display = TrainingDisplay(Verbosity.NORMAL, metric=trainer.metric, time_limit=None)
+        with display:
+            for report in trainer.run():
+                display.show(report)
+                if isinstance(report, ValidationReport):
+                    assert f"best BLEU {report.best_score:.2f}" in display._figures.plain

@@ -218,3 +218,12 @@ def test_a_language_model_can_be_initialized_resumed_and_averaged(
     mean = nmt("average", first, second, "--out", tmp_path / "mean")
     assert "nmt generate" in mean.stderr.replace("\n", " ")
     assert (tmp_path / "mean" / "README.md").read_text().startswith("# Language model for yy\n")
+
+
+def test_scored_text_has_no_source_in_json(nmt: Run, learned: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("a b\n", "utf-8")
+    outcome = nmt("score", learned, "--target", tmp_path / "text", "--json", "--tokens", "--threads", 1)
+    assert outcome.code == 0, outcome.stderr
+    found = json.loads(outcome.stdout)
+    assert found["target"] == "a b"
+    assert not {"source", "source_tokens"} & found.keys()

@@ -22,7 +22,7 @@ from nmt_cli.training.optimization import Optimization, Precision, choose_precis
 from nmt_cli.training.setup import make_batches, make_learner
 from nmt_cli.training.validation import Validator
 
-from .conftest import ON_CPU, settings, train
+from .conftest import ON_CPU, resume_run, settings, train
 
 CPU = torch.device("cpu")
 
@@ -236,3 +236,19 @@ def test_an_unsupported_precision_suggests_supported_ones() -> None:
     with pytest.raises(UsageError, match=r"train\.precision = fp16 is not supported by this CPU") as caught:
         choose_precision(TrainConfig(precision="fp16"), CPU)
     assert "fp32" in caught.value.hint
+
+
+@pytest.mark.parametrize("when", ["train.log_every=2", "train.save_every=2", "train.validate_every=3"])
+def test_divergence_stops_training_and_keeps_the_last_good_checkpoint(
+    data: Path, tmp_path: Path, when: str
+) -> None:
+    calm = ("train.log_every=100", "train.clip_norm=0", "train.warmup_updates=0")
+    train(data, tmp_path / "run", *calm, "train.max_updates=2", "train.average_best=1")
+    good = (tmp_path / "run" / "model.safetensors").read_bytes()
+    checkpoint = (tmp_path / "run" / "state" / "current.json").read_bytes()
+    wild = ("train.learning_rate=1e6", "train.max_updates=50", when)
+    with pytest.raises(TrainingError, match=r"training has diverged: .* would give 5\.[67]") as caught:
+        resume_run(tmp_path / "run", *wild)
+    assert "smaller train.learning_rate" in caught.value.hint
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == good
+    assert (tmp_path / "run" / "state" / "current.json").read_bytes() == checkpoint

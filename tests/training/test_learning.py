@@ -1,6 +1,7 @@
 """Learning is proved by learning, then by reloading."""
 
 import json
+import logging
 import math
 from pathlib import Path
 from xml.etree import ElementTree
@@ -170,6 +171,14 @@ def test_fine_tuning_starts_from_the_weights_of_another_run(
     assert tuned.config.model == RunDirectory.open(learned).config.model  # without saying so again
     assert tuned.resolved.provenance["model.hidden_size"] == "--init"
     assert best_record(tmp_path / "tuned")["bleu"] > 80
+
+
+def test_no_warning_about_tokenized_text_reaches_the_display(caplog: pytest.LogCaptureFixture) -> None:
+    """sacreBLEU warns if many lines end in a period that is a token of its own."""
+    lines = ["It is tokenized ."] * 120
+    with caplog.at_level(logging.WARNING, logger="sacrebleu"):
+        assert bleu(lines, lines).value == pytest.approx(100)
+    assert not caplog.records
 
 
 def test_tokenizers_by_language() -> None:

@@ -1,14 +1,18 @@
 """A resumed run is byte-identical to one that was never stopped."""
 
 import json
+import math
 import shutil
 from itertools import islice
 from pathlib import Path
 
 import pytest
+import torch
 
 from nmt_cli.errors import ConfigError, DirectoryError
 from nmt_cli.model import Seq2Seq
+from nmt_cli.run.checkpoint import Checkpoints
+from nmt_cli.run.weights import tensor_bytes
 from nmt_cli.training import (
     CheckpointReport,
     EndReport,
@@ -16,6 +20,7 @@ from nmt_cli.training import (
     StartReport,
     UpdateReport,
     ValidationReport,
+    WarningReport,
     resume,
     start,
 )
@@ -202,3 +207,76 @@ def test_a_checkpoint_is_on_disk_when_it_is_reported_and_never_changes_unreporte
             current = json.loads((out / "state" / "current.json").read_text())
             assert current["update"] == reported[-1]
     assert reported == [0, 2, 3, 4, 5]
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of threads is remembered, but not used: real ones are slow on a busy machine."""
+    count = [1]
+    monkeypatch.setattr(torch, "set_num_threads", lambda number: count.__setitem__(0, number))
+    monkeypatch.setattr(torch, "get_num_threads", lambda: count[0])
+
+
+@pytest.mark.usefixtures("threads")
+def test_a_resumed_run_uses_as_many_threads_as_before(data: Path, tmp_path: Path) -> None:
+    out, two = tmp_path / "run", Machine(device="cpu", threads=2)
+    train(data, out, "train.max_updates=1", machine=two)
+    torch.set_num_threads(1)
+    reports = resume_run(out, "train.max_updates=2", machine=Machine(device="cpu"))
+    assert torch.get_num_threads() == 2
+    assert not any(isinstance(report, WarningReport) for report in reports)
+
+
+@pytest.mark.usefixtures("threads")
+def test_another_number_of_threads_is_a_warning_and_used_from_then_on(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    train(data, out, "train.max_updates=1")
+    [warning] = [
+        report
+        for report in resume_run(out, "train.max_updates=2", machine=Machine(device="cpu", threads=2))
+        if isinstance(report, WarningReport)
+    ]
+    assert "has used 1 CPU threads so far and continues with 2" in warning.message
+    torch.set_num_threads(1)
+    reports = resume_run(out, "train.max_updates=3", machine=Machine(device="cpu"))
+    assert torch.get_num_threads() == 2
+    assert not any(isinstance(report, WarningReport) for report in reports)
+
+
+def test_a_checkpoint_without_a_number_of_threads_can_be_resumed(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    train(data, out, "train.max_updates=1")
+    path = out / "state" / "current.json"
+    current = json.loads(path.read_text())
+    del current["progress"]["threads"]
+    path.write_text(json.dumps(current))
+    reports = resume_run(out, "train.max_updates=2", machine=Machine(device="cpu"))
+    assert not any(isinstance(report, WarningReport) for report in reports)
+
+
+def test_only_a_model_that_is_kept_is_marked_best(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last model is better than the best so far, and the average is between the two."""
+    losses = iter([5.0, 4.0, 2.0, 3.0])  # two validations, the last model, the average
+
+    def validate(self: Validator, model: Seq2Seq, *, must_finish: bool = False) -> Validation:
+        return Validation(next(losses), None, None, ())
+
+    monkeypatch.setattr(Validator, "validate", validate)
+    out = tmp_path / "run"
+    limits = ("train.max_updates=5", "train.validate_every=2", "train.average_best=2")
+    reports = train(data, out, *limits, "train.metric=perplexity", "train.ema_decay=0")
+    validations = [report for report in reports if isinstance(report, ValidationReport)]
+    assert [report.best for report in validations] == [True, True, True, False]
+    assert validations[-1].averaged == (4, 5)
+    assert [round(math.log(-report.best_score), 3) for report in validations] == [5.0, 4.0, 2.0, 2.0]
+    end = reports[-1]
+    assert isinstance(end, EndReport)
+    assert end.best_score == validations[2].score
+    records = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert [record["best"] for record in records if record["kind"] == "validation"] == [
+        True, True, True, False
+    ]  # fmt: skip
+    kept = (out / "model.safetensors").read_bytes()
+    assert kept == tensor_bytes(Checkpoints(out).load_weights(5))

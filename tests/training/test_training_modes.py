@@ -4,8 +4,10 @@ import math
 from pathlib import Path
 
 import pytest
+import torch
 
 from nmt_cli.run import RunDirectory
+from nmt_cli.run.weights import weights_of
 from nmt_cli.training import UpdateReport, resume, start
 
 from .conftest import ON_CPU, assert_same, settings, train
@@ -65,3 +67,20 @@ def test_a_training_mode_changes_the_weights(data: Path, tmp_path: Path, mode: t
     assert (tmp_path / "plain" / "model.safetensors").read_bytes() != (
         tmp_path / "mode" / "model.safetensors"
     ).read_bytes()
+
+
+@pytest.mark.parametrize(("before", "after"), [("false", "true"), ("true", "false")])
+def test_a_run_can_be_initialized_from_one_with_another_kind_of_attention(
+    data: Path, tmp_path: Path, before: str, after: str
+) -> None:
+    """The baseline of hard attention is a buffer, not a weight."""
+    short = ("train.max_updates=2", "train.ema_decay=0.9")
+    train(data, tmp_path / "first", *short, f"model.hard_attention={before}")
+    first = weights_of(RunDirectory.open(tmp_path / "first").load_model())
+    second = settings(*short, f"model.hard_attention={after}", "train.learning_rate=1e-12")
+    with start(data, tmp_path / "second", second, init=tmp_path / "first", machine=ON_CPU) as trainer:
+        list(trainer.run())
+    model = RunDirectory.open(tmp_path / "second").load_model()
+    assert (model.baseline is not None) == (after == "true")
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(parameter.data, first[name], atol=1e-6, rtol=0)

@@ -69,7 +69,7 @@ def score(
         runs, search, device=device, threads=threads, int8=int8, quiet=quiet, **limits
     )
     translation.require_attention(translator, {"--alignments": alignments})
-    as_line = _line_format(output, tokens=tokens)
+    as_line = _line_format(output, tokens=tokens, monolingual=source is None)
     summary = Summary()
     details = Details(scores=True, alignment=alignments)
     found = score_stream(translator, pairs, window=window, details=details)
@@ -103,9 +103,9 @@ class Summary:
         )
 
 
-def _line_format(output: str, *, tokens: bool) -> "Callable[[int, str, Translation], str]":
+def _line_format(output: str, *, tokens: bool, monolingual: bool) -> "Callable[[int, str, Translation], str]":
     from nmt_cli.translator.streaming import as_links, as_score, as_score_json, as_score_tsv
 
     if output == "json":
-        return partial(as_score_json, tokens=tokens)
+        return partial(as_score_json, tokens=tokens, monolingual=monolingual)
     return {"tsv": as_score_tsv, "alignments": as_links, "text": as_score}[output]

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 import time
 from contextlib import AbstractContextManager
@@ -71,12 +72,12 @@ def train(
 
     machine = Machine(device=device, threads=threads, compiled=compiled, time_limit=limit)
     if resume is not None:
-        _run(resume_run(resume, resolved, data=data, machine=machine), resume, level, limit)
+        _run(resume_run(resume, resolved, data=data, machine=machine), resume, level, machine)
     elif dry_run and data is not None:
         _show_estimate(data, resolved, init, machine)
     elif data is not None and out is not None:
         started = start(data, out, resolved, init=init, overwrite=overwrite, machine=machine)
-        _run(started, out, level, limit)
+        _run(started, out, level, machine)
 
 
 def _check(
@@ -123,29 +124,34 @@ def _refuse_with_resume(options: dict[str, Any]) -> None:
         )
 
 
-def _run(made: "AbstractContextManager[Trainer]", path: Path, level: Verbosity, limit: float | None) -> None:
+def _resume_command(path: Path, machine: "Machine") -> str:
+    """How to resume a run on the same machine; the number of threads is stored in the run."""
+    device = ["--device", machine.device] if machine.device != DEVICE else []
+    return shlex.join(["nmt", "train", "--resume", str(path), *device, *["--compile"] * machine.compiled])
+
+
+def _run(made: "AbstractContextManager[Trainer]", path: Path, level: Verbosity, machine: "Machine") -> None:
     from nmt_cli.training import EndReport
 
+    command = _resume_command(path, machine)
     with made as trainer:
-        display = TrainingDisplay(level, metric=trainer.metric, time_limit=limit)
+        display = TrainingDisplay(level, metric=trainer.metric, time_limit=machine.time_limit)
         with Signals(trainer, display) as signals, display:
             try:
                 for report in trainer.run():
                     display.show(report)
             except (KeyboardInterrupt, Terminated):
-                display.note(f"the last checkpoint is intact; resume with: nmt train --resume {path}")
+                display.note(f"the last checkpoint is intact; resume with: {command}")
                 raise
         assert isinstance(report, EndReport)
     if report.interrupted:
         if level > Verbosity.QUIET:
-            messages().print(
-                f"stopped after update {report.update:,}; resume with: nmt train --resume {path}"
-            )
+            messages().print(f"stopped after update {report.update:,}; resume with: {command}")
         raise typer.Exit(128 + signals.received)
     if level == Verbosity.QUIET:
         return
     if not report.update:
-        messages().print(f"there is no model yet; resume with: nmt train --resume {path}")
+        messages().print(f"there is no model yet; resume with: {command}")
     else:
         messages().print(f"wrote {path}; {next_step(path)}")
 

@@ -139,12 +139,7 @@ class TrainingDisplay:
 
     def _show_step(self, report: "StepReport") -> None:
         self._step = report
-        skipped = f"  {report.skipped} skipped" if report.skipped else ""
-        best = f"  best {self._name()} {abs(self._best):.2f}" if self._best is not None else ""
-        figures = (
-            f"loss {report.loss:.3f}  ppl {report.perplexity:.4g}  {report.tokens_per_second:,.0f} tok/s  "
-            f"lr {report.learning_rate:.1e}  norm {report.gradient_norm:.2f}{best}{skipped}"
-        )
+        figures = self._figures_of(report)
         if self._live:
             self._figures.plain = figures
         elif time.monotonic() - self._said >= INTERVAL:
@@ -152,8 +147,18 @@ class TrainingDisplay:
             left = self._left(report.update)
             self._console.print(f"update {report.update:,}  epoch {report.epoch}  {figures}  {left}")
 
+    def _figures_of(self, report: "StepReport") -> str:
+        skipped = f"  {report.skipped} skipped" if report.skipped else ""
+        best = f"  best {self._name()} {abs(self._best):.2f}" if self._best is not None else ""
+        return (
+            f"loss {report.loss:.3f}  ppl {report.perplexity:.4g}  {report.tokens_per_second:,.0f} tok/s  "
+            f"lr {report.learning_rate:.1e}  norm {report.gradient_norm:.2f}{best}{skipped}"
+        )
+
     def _show_validation(self, report: "ValidationReport") -> None:
         self._best = report.best_score
+        if self._live and self._step is not None:
+            self._figures.plain = self._figures_of(self._step)  # with the new best score
         what = (
             f"average of the best {len(report.averaged)}" if report.averaged else f"update {report.update:,}"
         )
