@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -79,6 +80,7 @@ class Translator:
         self.config = config
         self.max_tokens = max_tokens
         self.has_attention = has_attention
+        self.languages: tuple[str, str] | None = None  # of source and target, if the translator was loaded
         self.quantized: tuple[str, ...] = ()  # names of the int8 layers
         self.normalization = normalization or Normalization()
         self.device = torch.device(device)
@@ -130,8 +132,15 @@ class Translator:
             max_tokens=max_tokens or min(run.config.data.max_tokens, config.max_length),
             has_attention=loaded.has_attention,
         )
+        translator.languages = run.facts.source_lang, run.facts.target_lang
         translator.quantized = tuple(sorted(quantized))
         return translator
+
+    def with_search(self, **settings: Any) -> Self:
+        """The same models with some search settings changed: `translator.with_search(beam_size=1)`."""
+        changed = copy(self)
+        changed.config = self.config.changed(settings)
+        return changed
 
     def translate(
         self,

@@ -25,7 +25,7 @@ USAGE = {
     "recipe": "[OPTIONS] [NAME]",
     "score": "[OPTIONS] RUN_DIR...",
     "train": "[OPTIONS] [DATA_DIR] [CONFIG]",
-    "translate": "[OPTIONS] RUN_DIR...",
+    "translate": "[OPTIONS] RUN_DIR... [SENTENCE...]",
 }
 
 

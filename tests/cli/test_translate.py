@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from nmt_cli.cli.options.checks import split_arguments
+
 from ..translator.runs import LINES, make_run  # noqa: TID252 - tests are no package
 from .conftest import Run
 
@@ -125,9 +127,28 @@ def test_tsv_and_json_have_one_row_per_line(nmt: Run, run: Path) -> None:
     assert len(objects[0]["attention"][0]) == len(objects[0]["source_tokens"])
 
 
+def test_sentences_on_the_command_line_are_translated_like_lines(nmt: Run, run: Path) -> None:
+    lines = nmt("translate", run, stdin="ba be\nbi\n")
+    sentences = nmt("translate", run, "ba be", "bi")
+    assert (sentences.code, sentences.stdout) == (0, lines.stdout)
+    ensemble = nmt("translate", run, run, "ba be", "bi")
+    assert (ensemble.code, ensemble.stdout) == (0, lines.stdout)
+
+
+def test_arguments_that_look_like_directories_are_runs(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(run.parent)
+    assert split_arguments(["run", "run", "ba", "run"]) == ([Path("run")] * 2, ["ba", "run"])
+    assert split_arguments(["run", "runs", "ba be"]) == ([Path("run"), Path("runs")], ["ba be"])
+    assert split_arguments(["run", "no/where"]) == ([Path("run"), Path("no/where")], [])
+    assert split_arguments(["run", "now/here I am", ""]) == ([Path("run")], ["now/here I am", ""])
+    assert split_arguments(["run", "x" * 5000]) == ([Path("run")], ["x" * 5000])
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message", "hint"),
     [
+        (["RUN", "NOWHERE", "ba be"], 1, "there is no directory NOWHERE", "nmt train"),
+        (["RUN", "ba be", "--input", "FILE"], 2, "--input contradicts the sentence", "one way only"),
         (["NOWHERE"], 1, "there is no directory NOWHERE", "nmt train"),
         (["FILE"], 2, "FILE is a file, not a run directory", "--input FILE"),
         (["RUN", "--beam", "0"], 2, "search.beam_size = 0: input should be greater", "nmt config"),
@@ -165,6 +186,41 @@ def test_bad_input_gives_an_error_and_a_hint_and_leaves_no_files(
     assert not (tmp_path / "out").exists()
     assert not list(tmp_path.glob(".out*"))
     assert outcome.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("a.srt", "a subtitle file"),
+        ("a.VTT.gz", "a subtitle file"),
+        ("a.po", "a localization file"),
+        ("a.xliff", "a localization file"),
+        ("a.docx", "an office document"),
+        ("a.html", "a web page"),
+        ("archive", "a ZIP archive"),
+    ],
+)
+def test_files_that_are_not_lines_of_text_are_rejected(
+    nmt: Run, run: Path, tmp_path: Path, name: str, what: str
+) -> None:
+    (tmp_path / name).write_bytes(
+        b"PK\x03\x04" if name == "archive" else b"1\n00:00:01,000 --> 00:00:02,000\n"
+    )
+    outcome = nmt("translate", run, "-i", tmp_path / name)
+    assert outcome.code == 2
+    assert f"{tmp_path / name} is {what}" in outcome.error
+    assert "one " in outcome.hint
+
+
+def test_a_zip_archive_on_standard_input_is_rejected(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "archive").write_bytes(b"PK\x03\x04\0\0")
+    with (tmp_path / "archive").open("rb") as file:
+        command = [sys.executable, "-m", "nmt_cli", "translate", str(run)]
+        done = subprocess.run(
+            command, stdin=file, capture_output=True, text=True, env=ENVIRONMENT, check=False
+        )
+    assert done.returncode == 2
+    assert "standard input is a ZIP archive" in done.stderr
 
 
 def _damaged(name: str, run: Path, tmp_path: Path) -> Path:

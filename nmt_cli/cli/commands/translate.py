@@ -1,14 +1,23 @@
 """`nmt translate`: text to text, line by line."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmt_cli.cli.display.console import messages
-from nmt_cli.cli.display.lines import LineWarnings, write_windows
+from nmt_cli.cli.display.lines import LineWarnings, is_terminal, write_windows
 from nmt_cli.cli.options import shared, translation
-from nmt_cli.cli.options.checks import check_runs, choose_one
+from nmt_cli.cli.options.checks import (
+    STANDARD_STREAM,
+    as_text,
+    check_lines_of_text,
+    check_runs,
+    choose_one,
+    split_arguments,
+)
+from nmt_cli.cli.prompt import GREETING, run_prompt
 from nmt_cli.config.defaults import BATCH_TOKENS, DEVICE, WINDOW
 from nmt_cli.errors import UsageError
 
@@ -17,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def translate(
-    runs: translation.Runs,
+    arguments: translation.RunsAndSentences,
     source: translation.Input = None,
     strict: translation.Strict = False,
     max_tokens: translation.MaxTokens = None,
@@ -43,19 +52,20 @@ def translate(
     """Translate text line by line.
 
     [cyan]nmt translate RUN_DIR < input > output[/]
+    [cyan]nmt translate RUN_DIR "Ein Hund läuft."[/]
+
+    Without sentences or input, a terminal shows a prompt.
 
     Search uses the settings of the run unless they are changed here, as with
     [cyan]--set search.length_penalty=0.6[/]
     """
     output = choose_one(("tsv", "json"), (tsv, json), default="text")
     _check_format(output, n_best=n_best, alignments=alignments, tokens=tokens, attention=attention)
+    runs, sentences = split_arguments(arguments)
     check_runs(runs, text_hint="nmt translate RUN_DIR --input {path}")
     search = shared.search_settings(settings, {"beam_size": beam, "n_best": n_best})
-
-    from nmt_cli.files.line_reader import TextInput
-
     warnings = LineWarnings(messages())
-    lines = TextInput(source, strict=strict, undecodable=warnings.undecodable)
+    lines = _lines(source, sentences, warnings, strict=strict)
 
     from nmt_cli.translator import Details
     from nmt_cli.translator.streaming import translate_stream
@@ -66,16 +76,36 @@ def translate(
     )
     translation.require_attention(translator, {"--alignments": alignments, "--attention": attention})
     as_line = _line_format(output, translator.config.n_best, tokens=tokens)
-    stream = stream or lines.is_terminal
     details = Details(scores=output != "text", attention=attention, alignment=alignments)
-    if lines.is_terminal and sys.stderr.isatty() and not quiet:
-        messages().print("one sentence per line; end with Ctrl-D")
+    is_typed = not sentences and source in (None, STANDARD_STREAM) and sys.stdin.isatty()
+    if is_typed and is_terminal(out):
+        if not quiet:
+            warnings.console.print(GREETING)
+        run_prompt(translator, as_line, warnings, details=details, prefix=prefix)
+        return
+    stream = stream or is_typed
     found = translate_stream(
         translator, lines, window=1 if stream else window, details=details, prefix=prefix
     )
-    write_windows(
-        found, as_line, out, warnings, then=warnings.translated, progress=progress, quiet=quiet or stream
-    )
+    quiet = quiet or stream or bool(sentences)
+    write_windows(found, as_line, out, warnings, then=warnings.translated, progress=progress, quiet=quiet)
+
+
+def _lines(
+    source: Path | None, sentences: Sequence[str], warnings: LineWarnings, *, strict: bool
+) -> Iterable[str]:
+    """The sentences on the command line, or the lines of a file or of standard input."""
+    if sentences and source is not None:
+        raise UsageError(
+            "--input contradicts the sentence on the command line", hint="give the text in one way only"
+        )
+    if sentences:
+        return [as_text(sentence) for sentence in sentences]
+    check_lines_of_text(None if source == STANDARD_STREAM else source)
+
+    from nmt_cli.files.line_reader import TextInput
+
+    return TextInput(source, strict=strict, undecodable=warnings.undecodable)
 
 
 def _check_format(output: str, **wanted: Any) -> None:

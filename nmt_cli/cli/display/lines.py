@@ -25,7 +25,7 @@ class LineProgress:
 
     def __init__(self, console: Console, *, out: Path | None, wanted: bool | None, quiet: bool) -> None:
         """`out` is where results go; `wanted` is None for the default, which depends on the terminal."""
-        live = sys.stderr.isatty() and not _is_terminal(out)  # results would run into a live line
+        live = sys.stderr.isatty() and not is_terminal(out)  # results would run into a live line
         self._shown = (live and not quiet) if wanted is None else wanted
         self._console, self._lines = console, 0
         self._began = self._said = time.monotonic()
@@ -149,5 +149,6 @@ def write_windows(
             bar.advance(len(window.sources))
 
 
-def _is_terminal(out: Path | None) -> bool:
+def is_terminal(out: Path | None) -> bool:
+    """Whether results appear in the terminal."""
     return str(out or "-") == "-" and sys.stdout is not None and sys.stdout.isatty()

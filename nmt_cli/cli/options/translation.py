@@ -18,6 +18,13 @@ Runs = Annotated[
 ]
 
 # nmt translate
+RunsAndSentences = Annotated[
+    list[str],
+    argument(
+        "RUN_DIR... [SENTENCE...]",
+        "Run directory written by `nmt train`, or several for an ensemble; then sentences to translate.",
+    ),
+]
 Input = Annotated[
     Path | None,
     inputs("--input -i FILE", "Text to translate; may be compressed.", show_default="standard input"),
