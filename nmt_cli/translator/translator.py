@@ -149,12 +149,14 @@ class Translator:
         details: Details = Details(),  # noqa: B008 - frozen
         prefixes: Sequence[str] | None = None,
         first_line: int = 0,
+        progress: Callable[[int], None] | None = None,
     ) -> list[Translation]:
         """One translation for each text, in the order of the texts; that of a blank text is blank.
 
         details      what to return besides the text
         prefixes     what each translation starts with
         first_line   number of the first text; it determines, with search.seed, what is sampled
+        progress     called with the number of texts after each batch
         """
         results = [blank_translation(details)] * len(texts)
         for rows, translations in self.batches(
@@ -162,6 +164,8 @@ class Translator:
         ):
             for row, translation in zip(rows.tolist(), translations, strict=True):
                 results[row] = translation
+            if progress is not None:
+                progress(len(translations))
         return results
 
     def batches(

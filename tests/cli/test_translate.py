@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from nmt_cli.cli.options.checks import split_arguments
+from nmt_cli.translator import Translator
 
 from ..translator.runs import LINES, make_run  # noqa: TID252 - tests are no package
 from .conftest import Run
@@ -186,6 +187,83 @@ def test_bad_input_gives_an_error_and_a_hint_and_leaves_no_files(
     assert not (tmp_path / "out").exists()
     assert not list(tmp_path.glob(".out*"))
     assert outcome.stdout == ""
+
+
+@pytest.mark.parametrize("name", ["out", "out.gz"])
+@pytest.mark.parametrize("garbage", [b"", b"half a li"])
+@pytest.mark.parametrize("sampling", ["true", "false"])
+def test_an_interrupted_file_is_continued_to_the_same_bytes(
+    nmt: Run,
+    run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    garbage: bytes,
+    sampling: str,
+) -> None:
+    (tmp_path / "in").write_text("".join(f"{line}\n" for line in LINES[:50]))
+    command = ["translate", run, "-i", tmp_path / "in", "--window", 7, "--set", f"search.sampling={sampling}"]
+    whole = nmt(*command, "-o", tmp_path / f"whole-{name}")
+    assert whole.code == 0, whole.stderr
+    with monkeypatch.context() as patch:
+        _interrupt_after(3, patch)
+        stopped = nmt(*command, "-o", tmp_path / name)
+    assert stopped.code == 130
+    assert "21 lines are done; to continue, run the same command again" in stopped.stderr
+    assert not (tmp_path / name).exists()
+    with (tmp_path / f"{name}.partial").open("ab") as file:
+        file.write(garbage)  # as a killed process leaves it
+    calls = _count_windows(monkeypatch)
+    continued = nmt(*command, "-o", tmp_path / name)
+    assert continued.code == 0, continued.stderr
+    assert "continuing after line 21" in continued.stderr
+    assert len(calls) == 5
+    assert (tmp_path / name).read_bytes() == (tmp_path / f"whole-{name}").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["in", name, f"whole-{name}"])
+
+
+@pytest.mark.parametrize("change", ["text", "settings", "damage"])
+def test_lines_of_another_task_are_not_continued(
+    nmt: Run, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    (tmp_path / "in").write_text("".join(f"{line}\n" for line in LINES[:20]))
+    command = ["translate", run, "-i", tmp_path / "in", "-o", tmp_path / "out", "--window", 7]
+    with monkeypatch.context() as patch:
+        _interrupt_after(1, patch)
+        nmt(*command)
+    if change == "text":
+        (tmp_path / "in").write_text("ba be\n")
+    elif change == "damage":
+        (tmp_path / "out.partial.json").write_text("{")
+    outcome = nmt(*command, *(["--beam", 1] if change == "settings" else []))
+    assert "note: " in outcome.stderr
+    assert "out.partial is from another model, text or settings" in outcome.stderr
+    assert count((tmp_path / "out").read_text()) == (1 if change == "text" else 20)
+    assert not list(tmp_path.glob("*.partial*"))
+
+
+def _count_windows(patch: pytest.MonkeyPatch) -> list[int]:
+    calls: list[int] = []
+    translate = Translator.translate
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        calls.append(1)
+        return translate(*arguments, **options)
+
+    patch.setattr(Translator, "translate", counted)
+    return calls
+
+
+def _interrupt_after(windows: int, patch: pytest.MonkeyPatch) -> None:
+    translate, calls = Translator.translate, []
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        calls.append(1)
+        if len(calls) > windows:
+            raise KeyboardInterrupt
+        return translate(*arguments, **options)
+
+    patch.setattr(Translator, "translate", interrupted)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nmt_cli.cli.display.console import messages
-from nmt_cli.cli.display.lines import LineWarnings, write_windows
+from nmt_cli.cli.display.lines import LineProgress, LineWarnings, write_windows
 from nmt_cli.cli.options import shared, translation
 from nmt_cli.cli.options.checks import check_runs, choose_one
 from nmt_cli.config.defaults import BATCH_TOKENS, DEVICE, WINDOW
@@ -52,6 +52,7 @@ def score(
     search = shared.search_settings(settings, {})
 
     from nmt_cli.files.line_reader import Pairs, TextInput
+    from nmt_cli.files.line_writer import line_output
 
     warnings = LineWarnings(messages())
     texts = [
@@ -73,7 +74,8 @@ def score(
     summary = Summary()
     details = Details(scores=True, alignment=alignments)
     found = score_stream(translator, pairs, window=window, details=details)
-    write_windows(found, as_line, out, warnings, then=summary.add, quiet=quiet)
+    progress = LineProgress(warnings.console, out=out, wanted=None, quiet=quiet)
+    write_windows(found, as_line, line_output(out), warnings, then=summary.add, progress=progress)
     if not quiet:
         warnings.console.print(summary.text())
 

@@ -1,13 +1,17 @@
 """`nmt translate`: text to text, line by line."""
 
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nmt_cli.cli.display.console import messages
-from nmt_cli.cli.display.lines import LineWarnings, is_terminal, write_windows
+from nmt_cli.cli.display.console import messages, say
+from nmt_cli.cli.display.lines import LineProgress, LineWarnings, is_terminal, write_windows
 from nmt_cli.cli.options import shared, translation
 from nmt_cli.cli.options.checks import (
     STANDARD_STREAM,
@@ -22,7 +26,8 @@ from nmt_cli.config.defaults import BATCH_TOKENS, DEVICE, WINDOW
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from nmt_cli.translator import Translation
+    from nmt_cli.files.line_writer import Write
+    from nmt_cli.translator import Details, Translation, Translator
 
 
 def translate(
@@ -68,7 +73,6 @@ def translate(
     lines = _lines(source, sentences, warnings, strict=strict)
 
     from nmt_cli.translator import Details
-    from nmt_cli.translator.streaming import translate_stream
 
     limits = {"batch_tokens": batch_tokens, "max_tokens": max_tokens}
     translator = translation.load_translator(
@@ -83,12 +87,96 @@ def translate(
             warnings.console.print(GREETING)
         run_prompt(translator, as_line, warnings, details=details, prefix=prefix)
         return
-    stream = stream or is_typed
-    found = translate_stream(
-        translator, lines, window=1 if stream else window, details=details, prefix=prefix
-    )
-    quiet = quiet or stream or bool(sentences)
-    write_windows(found, as_line, out, warnings, then=warnings.translated, progress=progress, quiet=quiet)
+    window = 1 if stream or is_typed else window
+    calm = quiet or window == 1 or bool(sentences)
+    bar = LineProgress(warnings.console, out=out, wanted=progress, quiet=calm)
+    task = _Task(translator, lines, as_line, details, prefix, window, warnings, bar)
+    if source is not None and source.is_file() and out is not None and _is_ordinary(out):
+        task.write_file(source, out, runs, format=output, tokens=tokens, int8=int8)
+    else:
+        task.write(source, out)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Lines to translate, and how to write and show them."""
+
+    translator: "Translator"
+    lines: Iterable[str]
+    as_line: "Callable[[int, str, Translation], str]"
+    details: "Details"
+    prefix: str
+    window: int
+    warnings: LineWarnings
+    progress: LineProgress
+
+    def write(self, source: Path | None, out: Path | None) -> None:
+        """Write to a stream, or to a file if all lines are there."""
+        from nmt_cli.files.line_writer import line_output
+        from nmt_cli.translator.partial_output import measure_text
+
+        if source is not None and source.is_file() and self.progress.shown:
+            self.progress.total = measure_text(source).lines
+        self._write(self.lines, line_output(out))
+
+    def write_file(self, source: Path, out: Path, runs: Sequence[Path], **options: Any) -> None:
+        """Write a file, starting after the lines that an interrupted command has translated."""
+        from nmt_cli.run import RunDirectory
+        from nmt_cli.translator.partial_output import PartialOutput, measure_text
+
+        size = measure_text(source)
+        self.progress.total = size.lines
+        job = {
+            "source_sha256": size.sha256,
+            "models": [RunDirectory.open(run).model_sha256 for run in runs],
+            "search": self.translator.config.model_dump(mode="json"),
+            "details": [asdict(self.details), self.prefix],
+            "batches": [self.window, self.translator.batch_tokens, self.translator.max_tokens],
+            "device": self.translator.device.type,
+            **options,
+        }
+        console = self.warnings.console
+        with PartialOutput(out, job) as output:
+            if output.lines:
+                console.print(f"continuing after line {output.lines:,} with {output.path}")
+            elif output.discarded:
+                note = f"{output.path} is from another model, text or settings; starting from the first line"
+                say(console, "note", note)
+            self.progress.skip(output.lines)
+            rest = iter(self.lines)
+            deque(islice(rest, output.lines), maxlen=0)
+            try:
+                self._write(rest, nullcontext(output.write), first=output.lines)
+            except BaseException:
+                if output.lines:
+                    console.print(f"{output.lines:,} lines are done; to continue, run the same command again")
+                raise
+
+    def _write(self, lines: Iterable[str], output: "AbstractContextManager[Write]", first: int = 0) -> None:
+        from nmt_cli.translator.streaming import translate_stream
+
+        found = translate_stream(
+            self.translator,
+            lines,
+            window=self.window,
+            details=self.details,
+            prefix=self.prefix,
+            first=first,
+            progress=self.progress.advance_within,
+        )
+        write_windows(
+            found,
+            self.as_line,
+            output,
+            self.warnings,
+            then=self.warnings.translated,
+            progress=self.progress,
+        )
+
+
+def _is_ordinary(out: Path) -> bool:
+    """Whether `out` is, or will be, a file, rather than a pipe, a device or a directory."""
+    return out != STANDARD_STREAM and (out.is_file() or not out.exists())
 
 
 def _lines(

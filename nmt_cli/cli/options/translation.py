@@ -77,7 +77,7 @@ Int8 = Annotated[bool, machine("--int8", "Use int8 arithmetic on the CPU: faster
 Progress = Annotated[
     bool | None,
     shared.messages(
-        "--progress/--no-progress", "Show the number of lines and lines/s.", show_default="in a terminal"
+        "--progress/--no-progress", "Show lines, lines/s and time left.", show_default="in a terminal"
     ),
 ]
 
