@@ -4,11 +4,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmt_cli.cli.display.console import say
 from nmt_cli.cli.display.lines import LineWarnings
+from nmt_cli.info.machine import history_file
 
 if TYPE_CHECKING:
     from nmt_cli.translator import Details, Translation, Translator
@@ -109,7 +109,7 @@ def _history() -> Iterator[None]:
     except ImportError:
         yield
         return
-    path = history_file()
+    path = None if os.environ.get(_NO_HISTORY) else history_file()
     readline.set_history_length(_HISTORY_LINES)
     if path is not None:
         with suppress(OSError):
@@ -122,11 +122,3 @@ def _history() -> Iterator[None]:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.touch(mode=0o600)
                 readline.write_history_file(path)
-
-
-def history_file() -> Path | None:
-    """Where the history is kept, in the user's state directory (XDG); None if it is turned off."""
-    if os.environ.get(_NO_HISTORY):
-        return None
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "nmt" / "history"

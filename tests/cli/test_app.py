@@ -129,6 +129,7 @@ MISTAKES = {
         ["text", "--reference", "text", "--metrics", "nonsense"],
     ],
     "align-eval": [["text"], ["nowhere", "--gold", "text"], ["text", "--gold", "text", "--json", "--plain"]],
+    "info": [["text"], ["nowhere"], ["data"]],
     "presets": [["nonsense"]],
     "config": [["nowhere.toml"], ["--set", "train.nonsense=1"], ["--preset", "nonsense"]],
 }  # fmt: skip
@@ -176,7 +177,7 @@ def test_no_command_shows_help_and_exits_2(nmt: Run) -> None:
         (["--nonsense"], "no such option: --nonsense", "nmt [OPTIONS] COMMAND [ARGS]...; try `nmt --help`"),
         (["translat"], "no such command 'translat'. Did you mean 'translate', 'train'?", "nmt [OPTIONS] COMMAND"),
         (["config", "--nonsense"], "no such option: --nonsense", "nmt config [OPTIONS] [FILE]; try `nmt config"),
-        (["translate"], "missing argument 'RUN_DIR...'", "nmt translate [OPTIONS] RUN_DIR...; try `nmt"),
+        (["translate"], "missing argument 'RUN_DIR... [SENTENCE...]'", "nmt translate [OPTIONS] RUN_DIR... [SENTENCE...]"),
         (["average", "run"], "missing option '--out' / '-o'", "nmt average [OPTIONS] RUN_DIR...; try"),
         (["translate", "x", "--threads", "0"],
          "invalid value for '--threads': Input should be greater than or equal to 1", "nmt translate"),

@@ -20,6 +20,7 @@ USAGE = {
     "evaluate": "[OPTIONS] [SYSTEM...]",
     "explain": "[OPTIONS] RUN_DIR [SENTENCE...]",
     "generate": "[OPTIONS] RUN_DIR [TEXT]",
+    "info": "[OPTIONS] [DIR...]",
     "preprocess": "[OPTIONS]",
     "presets": "[OPTIONS] [NAME]",
     "recipe": "[OPTIONS] [NAME]",

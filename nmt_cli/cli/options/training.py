@@ -1,4 +1,4 @@
-"""Options of the commands that lead to a model: `nmt preprocess`, `demo-data`, `train`, `average` and `recipe`."""
+"""Options of the commands around training: `nmt preprocess`, `demo-data`, `train`, `average`, `recipe`, `info`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -95,3 +95,10 @@ Last = Annotated[
     int | None,
     run("--last N", "Average only the last N checkpoints of a single run.", min=2),
 ]
+
+# nmt info
+InfoRuns = Annotated[
+    list[Path] | None,
+    argument("DIR...", "Run directories, or directories that contain runs; this machine if not given."),
+]
+InfoJson = Annotated[bool, output("--json", "Print everything as JSON.")]
