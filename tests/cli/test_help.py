@@ -15,7 +15,7 @@ COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[
 USAGE = {
     "align-eval": "[OPTIONS] HYP...",
     "average": "[OPTIONS] RUN_DIR...",
-    "config": "[OPTIONS] [FILE]",
+    "config": "[OPTIONS] [FILE] [SECTION]",
     "demo-data": "[OPTIONS]",
     "evaluate": "[OPTIONS] [SYSTEM...]",
     "explain": "[OPTIONS] RUN_DIR [SENTENCE...]",

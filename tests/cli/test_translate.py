@@ -136,6 +136,24 @@ def test_sentences_on_the_command_line_are_translated_like_lines(nmt: Run, run: 
     assert (ensemble.code, ensemble.stdout) == (0, lines.stdout)
 
 
+def test_a_file_can_change_search_settings_and_options_override_it(
+    nmt: Run, run: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "a.toml").write_text("[train]\nseed = 3\n[search]\nbeam_size = 1\nn_best = 1\n")
+    with_file = nmt("translate", run, "--tsv", "--config", tmp_path / "a.toml", stdin="ba be bi bo\n")
+    assert with_file.stdout == nmt("translate", run, "--tsv", "--beam", 1, stdin="ba be bi bo\n").stdout
+    both = nmt("translate", run, "-c", tmp_path / "a.toml", "-b", 3, "-n", 3, "--json", stdin="ba be bi bo\n")
+    assert len(json.loads(both.stdout)["n_best"]) == 3
+    (tmp_path / "a.toml").write_text("[search]\nbeam = 1\n")
+    assert "did you mean search.beam_size" in nmt("translate", run, "-c", tmp_path / "a.toml", "ba").error
+
+
+def test_sample_is_short_for_sampling(nmt: Run, run: Path) -> None:
+    short = nmt("translate", run, "--sample", "--set", "search.seed=7", stdin="ba be\n")
+    long = nmt("translate", run, "--set", "search.sampling=true", "--set", "search.seed=7", stdin="ba be\n")
+    assert (short.code, short.stdout) == (0, long.stdout)
+
+
 def test_arguments_that_look_like_directories_are_runs(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(run.parent)
     assert split_arguments(["run", "run", "ba", "run"]) == ([Path("run")] * 2, ["ba", "run"])

@@ -181,6 +181,9 @@ def test_a_dry_run_measures_and_writes_nothing(nmt: Run, data: Path, tmp_path: P
         "# time per epoch ",
     ):
         assert text in outcome.stdout
+    assert "seed = " not in outcome.stdout  # it has its default
+    everything = nmt("train", data, "--dry-run", "--verbose", "--threads", 1, *options("train.max_updates=9"))
+    assert "seed = " in everything.stdout
     assert list(tmp_path.iterdir()) == []
 
 

@@ -26,6 +26,7 @@ def explain(
     beam: translation.Beam = None,
     alternatives: translation.Alternatives = ALTERNATIVES,
     self_attention: translation.SelfAttention = False,
+    config: shared.Config = None,
     settings: shared.Set = None,
     html: translation.Html = None,
     svg: translation.Svg = None,
@@ -45,7 +46,7 @@ def explain(
     files = {name: path for name, path in (("html", html), ("svg", svg), ("json", json)) if path is not None}
     _check_files(files)
     check_runs([run], text_hint="nmt explain RUN_DIR < {path}")
-    search = shared.search_settings(settings, {"beam_size": beam})
+    search = shared.search_settings(config, settings, {"beam_size": beam})
     sentences = [as_text(text) for text in texts] if texts else _lines_of_input()
     if svg is not None and len(sentences) > 1:
         raise UsageError(

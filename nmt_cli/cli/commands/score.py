@@ -27,6 +27,7 @@ def score(
     json: translation.Json = False,
     alignments: translation.ScoreAlignments = False,
     tokens: translation.Tokens = False,
+    config: shared.Config = None,
     settings: shared.Set = None,
     window: translation.Window = WINDOW,
     batch_tokens: translation.BatchTokens = BATCH_TOKENS,
@@ -49,7 +50,7 @@ def score(
     if str(source) == str(target) == "-":
         raise UsageError("only one side can come from standard input", hint="give a file for the other side")
     check_runs(runs, text_hint="nmt score RUN_DIR --source {path} --target FILE")
-    search = shared.search_settings(settings, {})
+    search = shared.search_settings(config, settings, {})
 
     from nmt_cli.files.line_reader import Pairs, TextInput
     from nmt_cli.files.line_writer import line_output

@@ -43,7 +43,9 @@ def translate(
     attention: translation.Attention = False,
     beam: translation.Beam = None,
     n_best: translation.NBest = None,
+    sample: translation.Sample = False,
     prefix: translation.Prefix = "",
+    config: shared.Config = None,
     settings: shared.Set = None,
     stream: translation.Stream = False,
     window: translation.Window = WINDOW,
@@ -68,7 +70,8 @@ def translate(
     _check_format(output, n_best=n_best, alignments=alignments, tokens=tokens, attention=attention)
     runs, sentences = split_arguments(arguments)
     check_runs(runs, text_hint="nmt translate RUN_DIR --input {path}")
-    search = shared.search_settings(settings, {"beam_size": beam, "n_best": n_best})
+    shorthands = {"beam_size": beam, "n_best": n_best, "sampling": sample or None}
+    search = shared.search_settings(config, settings, shorthands)
     warnings = LineWarnings(messages())
     lines = _lines(source, sentences, warnings, strict=strict)
 

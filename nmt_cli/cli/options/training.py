@@ -84,7 +84,7 @@ TimeLimit = Annotated[
     run("--time-limit TIME", "Stop after this time and keep the best model: 45m, 1h30m or 90s."),
 ]
 Compile = Annotated[bool, run("--compile", "Use torch.compile: takes minutes to start, meant for GPUs.")]
-DryRun = Annotated[bool, run("--dry-run", "Show settings, model size, memory and speed without training.")]
+DryRun = Annotated[bool, run("--dry-run", "Show changed settings, size, memory and speed without training.")]
 
 # nmt average
 AveragedRuns = Annotated[

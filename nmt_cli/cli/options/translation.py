@@ -65,6 +65,10 @@ NBest = Annotated[
         "Translations per line; needs --tsv or --json. Shorthand for --set search.n_best=N.",
     ),
 ]
+Sample = Annotated[
+    bool,
+    search("--sample", "Sample translations at random. Shorthand for --set search.sampling=true."),
+]
 Prefix = Annotated[str, search("--prefix TEXT", "Make every translation start with TEXT.")]
 Stream = Annotated[
     bool, machine("--stream", "Translate each line as soon as it arrives, as when typing in a terminal.")
