@@ -32,6 +32,7 @@ from nmt_cli.model.fast.step_layout import prepare_for_search
 from nmt_cli.search import Ensemble, ModelScorer, Scorer, SearchTree, search
 from nmt_cli.search.candidates import length_limits
 from nmt_cli.search.stopping import MIN_ROWS
+from nmt_cli.translator.confidence import read_threshold
 from nmt_cli.translator.forced_decoding import MAX_TOKENS, PairScorer
 from nmt_cli.translator.loading import load_models
 from nmt_cli.translator.segmentation import Segment, check_prefixes, replace_surrogates, segment_lines
@@ -81,6 +82,7 @@ class Translator:
         self.max_tokens = max_tokens
         self.has_attention = has_attention
         self.languages: tuple[str, str] | None = None  # of source and target, if the translator was loaded
+        self.confidence_threshold: float | None = None  # below it, text is probably unlike the training data
         self.quantized: tuple[str, ...] = ()  # names of the int8 layers
         self.normalization = normalization or Normalization()
         self.device = torch.device(device)
@@ -133,6 +135,8 @@ class Translator:
             has_attention=loaded.has_attention,
         )
         translator.languages = run.facts.source_lang, run.facts.target_lang
+        if len(paths) == 1:  # an ensemble has no calibration of its own
+            translator.confidence_threshold = read_threshold(run.path, run.model_sha256)
         translator.quantized = tuple(sorted(quantized))
         return translator
 

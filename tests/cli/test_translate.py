@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from nmt_cli.cli.options.checks import split_arguments
+from nmt_cli.run import RunDirectory
 from nmt_cli.translator import Translator
 
 from ..translator.runs import LINES, make_run  # noqa: TID252 - tests are no package
@@ -90,6 +91,30 @@ def test_text_that_is_not_utf8_is_reported_and_counted(nmt: Run, run: Path) -> N
     assert len(notes) == 4
     strict = nmt("translate", run, "--strict", stdin=b"ba\n\xff\n")
     assert (strict.code, strict.error) == (1, "error: standard input, line 2 is not UTF-8 (byte 1)")
+
+
+def test_low_confidence_is_reported_and_counted(nmt: Run, run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "run")
+    text = "".join(f"{line}\n" for line in LINES[:60])
+    rows = [
+        json.loads(line)
+        for line in nmt("translate", run, "--json", "--tokens", stdin=text).stdout.splitlines()
+    ]
+    values = sorted(row["log_probability"] / len(row["target_tokens"]) for row in rows)
+    facts = {"model_sha256": RunDirectory.open(run).model_sha256, "quantiles": {"0.01": values[5] + 1e-6}}
+    (tmp_path / "run" / "confidence.json").write_text(json.dumps(facts))
+    plain, noted = nmt("translate", run, stdin=text), nmt("translate", tmp_path / "run", stdin=text)
+    assert plain.stdout == noted.stdout
+    assert "confidence" not in plain.stderr
+    notes = [line for line in noted.stderr.splitlines() if "confidence" in line]
+    assert notes[0].startswith("warning: low confidence in the translation of line ")
+    assert len(notes) == 4
+    assert notes[-1] == "note: 6 lines have a translation with low confidence in total"
+    assert "confidence" not in nmt("translate", tmp_path / "run", "--sample", stdin=text).stderr
+    (tmp_path / "run" / "confidence.json").write_text(
+        json.dumps({**facts, "model_sha256": "of another model"})
+    )
+    assert "confidence" not in nmt("translate", tmp_path / "run", stdin=text).stderr
 
 
 def test_a_long_line_stays_one_line_with_a_warning(nmt: Run, run: Path) -> None:

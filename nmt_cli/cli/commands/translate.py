@@ -83,7 +83,11 @@ def translate(
     )
     translation.require_attention(translator, {"--alignments": alignments, "--attention": attention})
     as_line = _line_format(output, translator.config.n_best, tokens=tokens)
-    details = Details(scores=output != "text", attention=attention, alignment=alignments)
+    warnings.confidence_threshold = _confidence_threshold(translator)
+    scores = output != "text" or (
+        warnings.confidence_threshold is not None and translator.config.beam_size > 1
+    )
+    details = Details(scores=scores, attention=attention, alignment=alignments)
     is_typed = not sentences and source in (None, STANDARD_STREAM) and sys.stdin.isatty()
     if is_typed and is_terminal(out):
         if not quiet:
@@ -175,6 +179,11 @@ class _Task:
             then=self.warnings.translated,
             progress=self.progress,
         )
+
+
+def _confidence_threshold(translator: "Translator") -> float | None:
+    """Samples are improbable on purpose."""
+    return None if translator.config.sampling else translator.confidence_threshold
 
 
 def _is_ordinary(out: Path) -> bool:

@@ -102,6 +102,7 @@ class LineWarnings:
     def __init__(self, console: Console) -> None:
         """`console` is the one that shows progress, so that warnings appear above its live line."""
         self.console = console
+        self.confidence_threshold: float | None = None  # of the translator, if it is known
         self._counts: dict[str, int] = {}
 
     def __enter__(self) -> Self:
@@ -123,7 +124,9 @@ class LineWarnings:
         )
 
     def translated(self, window: "LineWindow") -> None:
-        """Lines that were too long for the model, and translations that reached the length limit."""
+        """Lines that were too long or too unfamiliar for the model, and translations that reached the length limit."""
+        from nmt_cli.translator.confidence import confidence
+
         for number, translation in enumerate(window.translations, start=window.first + 1):
             if translation.parts > 1:
                 self._warn(
@@ -135,6 +138,14 @@ class LineWarnings:
                     "have truncated translations",
                     f"the translation of line {number} was truncated at the length limit "
                     "(search.max_length, search.max_length_ratio)",
+                )
+
+            value, threshold = confidence(translation), self.confidence_threshold
+            if value is not None and threshold is not None and value < threshold:
+                self._warn(
+                    "have a translation with low confidence",
+                    f"low confidence in the translation of line {number}: log-probability {value:.2f} per token, "
+                    f"but above {threshold:.2f} for 99% of the validation set",
                 )
 
     def generated(self, number: int, texts: "Sequence[Translation]") -> None:
