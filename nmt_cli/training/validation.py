@@ -87,6 +87,7 @@ class Validator:
         self._source, self._target = split.gather(rows, "source"), split.gather(rows, "target")
         count = min(config.train.validate_sentences or len(split), len(split))
         self._texts, self._references = texts[0][:count], texts[1][:count]
+        self._calibration_texts = texts[0][:MAX_SENTENCES]
         self._search = config.search.model_copy(
             update={"beam_size": config.train.validate_beam, "n_best": 1, "sampling": False}
         )
@@ -149,8 +150,9 @@ class Validator:
     def confident_translations(self, model: Seq2Seq) -> list[Translation]:
         """Translations of a part of the validation set with scores, found as `nmt translate` does."""
         search = self._config.search.model_copy(update={"n_best": 1, "sampling": False})
-        texts = self._texts[:MAX_SENTENCES]
-        return self._translator(model, search).translate(texts, details=Details(scores=True))
+        return self._translator(model, search).translate(
+            self._calibration_texts, details=Details(scores=True)
+        )
 
     def _samples(self, model: Seq2Seq) -> tuple[Sample, ...]:
         if not self._group.is_main or not self._sample_rows:
