@@ -14,6 +14,7 @@ from nmt_cli.cli.commands import (
     evaluate,
     explain,
     generate,
+    info,
     preprocess,
     presets,
     recipe,
@@ -29,7 +30,7 @@ COMMANDS = {
     "Training": (train.train, average.average, recipe.recipe),
     "Translation": (translate.translate, score.score, generate.generate, explain.explain),
     "Evaluation": (evaluate.evaluate, align_eval.align_eval),
-    "Information": (presets.presets, config.config),
+    "Information": (info.info, presets.presets, config.config),
 }
 
 app = typer.Typer(

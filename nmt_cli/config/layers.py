@@ -119,6 +119,26 @@ def section_assignments(section: str, assignments: Sequence[str]) -> dict[str, A
     return {key.partition(".")[2]: value for key, value in flat.items()}
 
 
+def section_of_file(section: str, path: Path) -> dict[str, Any]:
+    """The values that a TOML file gives to one section, by key; other sections may be for other commands."""
+    errors: list[str] = []
+    flat = _flatten(_read_toml(path), f"{path}: ", errors)
+    if errors:
+        raise ConfigError(
+            "; ".join(errors), hint="`nmt config` lists every setting with its type and default"
+        )
+    return {key.partition(".")[2]: value for key, value in flat.items() if key.startswith(f"{section}.")}
+
+
+def file_assignments(path: Path) -> list[str]:
+    """The settings of a TOML file as arguments of `--set`."""
+    return [
+        f"{section}.{key}={toml_value(value)}"
+        for section, _ in sections()
+        for key, value in section_of_file(section, path).items()
+    ]
+
+
 def load_resolved(path: Path) -> Resolved:
     """Read back what `Resolved.to_json` wrote."""
     content = json.loads(path.read_text(encoding="utf-8"))
@@ -216,17 +236,28 @@ def describe_settings() -> Iterator[Description]:
             yield Description(f"{section}.{key}", kind, toml_value(field.default), field.description or "")
 
 
-def to_toml(resolved: Resolved) -> str:
-    """The resolved settings as a TOML file, each with the layer its value came from."""
+def to_toml(resolved: Resolved, *, only: str | None = None, changed: bool = False) -> str:
+    """The resolved settings as a TOML file, each with the layer its value came from.
+
+    only      a single section
+    changed   only settings that differ from their defaults
+    """
     lines: list[str] = []
-    for section, _ in sections():
+    for section, model in sections():
+        shown = [
+            (key, value)
+            for key, value in getattr(resolved.config, section)
+            if not changed or value != model.model_fields[key].default
+        ]
+        if only not in (None, section) or not shown:
+            continue
         lines += ["", f"[{section}]"] if lines else [f"[{section}]"]
-        for key, value in getattr(resolved.config, section):
+        for key, value in shown:
             origin = resolved.provenance[f"{section}.{key}"]
             # TOML has no null: a setting that is not set becomes a comment.
             assignment = f"# {key} is not set" if value is None else f"{key} = {toml_value(value)}"
             lines.append(f"{assignment}  # {origin}")
-    return "\n".join(lines) + "\n"
+    return "".join(f"{line}\n" for line in lines)
 
 
 def reference_markdown() -> str:

@@ -9,6 +9,20 @@ lock          one training process at a time
 average       the average of several models: `nmt average`
 """
 
-from nmt_cli.run.directory import RunDirectory, RunFacts
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nmt_cli.run.directory import RunDirectory, RunFacts
 
 __all__ = ["RunDirectory", "RunFacts"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import torch only if a run is opened: `nmt info` reads its logs without it."""
+    if name in __all__:
+        from nmt_cli.run import directory
+
+        return getattr(directory, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,7 +3,8 @@
     every log_every updates    a line of metrics.jsonl
     every validation           a line of metrics.jsonl, samples.json, curves.svg
     every checkpoint           state/ and checkpoints/; model.safetensors and README.md if it is the best so far
-    at the end                 model.safetensors (the best, or the average of the best), curves.svg, README.md
+    at the end                 model.safetensors (the best, or the average of the best), confidence.json,
+                               curves.svg, README.md
 
 Only the main process writes; in the others every method does nothing.
 """
@@ -11,6 +12,7 @@ Only the main process writes; in the others every method does nothing.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,25 +27,27 @@ from nmt_cli.run.logs import MetricsLog
 from nmt_cli.run.model_card import model_card
 from nmt_cli.training.learner import Learner
 from nmt_cli.training.reports import RunState, StepReport, ValidationReport
+from nmt_cli.translator import Translation
+from nmt_cli.translator.confidence import write_confidence
 
 
 class RunWriter:
     """Writes the files of one run."""
 
     def __init__(self, run: RunDirectory, *, parameters: int, writes: bool) -> None:
-        self._run, self._parameters, self._writes = run, parameters, writes
+        self._run, self._parameters, self.writes = run, parameters, writes
         self.folder: Path = run.path
         self._checkpoints = Checkpoints(run.path)
         self._log = MetricsLog(run.path)
 
     def step(self, report: StepReport) -> None:
         """Add a line of metrics."""
-        if self._writes:
+        if self.writes:
             self._log.append({"kind": "step", **asdict(report)})
 
     def validation(self, report: ValidationReport) -> None:
         """Add a line of metrics; replace the samples and curves."""
-        if not self._writes:
+        if not self.writes:
             return
         self._log.append(_validation_record(report))
         if report.samples:
@@ -54,7 +58,7 @@ class RunWriter:
 
     def checkpoint(self, state: RunState, learner: Learner) -> None:
         """Write the checkpoint that resume continues from."""
-        if not self._writes:
+        if not self.writes:
             return
         self._log.synchronize()
         best = {update for update, _ in state.best}
@@ -66,13 +70,18 @@ class RunWriter:
 
     def publish(self, model: bytes) -> None:
         """Replace the model of the run, and update the model card."""
-        if self._writes:
+        if self.writes:
             self._run.publish(MODEL, model)
             self._write_card()
 
+    def confidence(self, translations: Sequence[Translation]) -> None:
+        """Store how confident the model of the run is in translations of the validation set."""
+        if self.writes:
+            write_confidence(self.folder, self._run.model_sha256, translations)
+
     def end(self) -> None:
         """Write the final curves and model card."""
-        if self._writes:
+        if self.writes:
             write_text(self.folder / "curves.svg", draw_curves(self._log.read()))
             self._write_card()
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from nmt_cli.config import Config, TrainConfig
+from nmt_cli.config import Config, SearchConfig, TrainConfig
 from nmt_cli.data.batches import batches_by_length
 from nmt_cli.data.directory import Split
 from nmt_cli.errors import DirectoryError, TrainingError
@@ -29,6 +29,7 @@ from nmt_cli.training.optimization import Precision
 from nmt_cli.training.reports import Clock, RunState, Sample, SelectionScore, ValidationReport
 from nmt_cli.training.run_writer import RunWriter
 from nmt_cli.translator import Details, Translation, Translator
+from nmt_cli.translator.confidence import MAX_SENTENCES
 
 # Times the loss of the uniform distribution. Overfitting may raise the validation loss above that of the uniform
 # distribution, but never this far.
@@ -98,9 +99,11 @@ class Validator:
         self._source, self._target = split.gather(rows, "source"), split.gather(rows, "target")
         count = min(config.train.validate_sentences or len(split), len(split))
         self._texts, self._references = texts[0][:count], texts[1][:count]
+        self._calibration_texts = texts[0][:MAX_SENTENCES]
         self._search = config.search.model_copy(
             update={"beam_size": config.train.validate_beam, "n_best": 1, "sampling": False}
         )
+        self.is_language_model = config.model.is_language_model
         count_shown = min(config.train.samples, count)
         self._sample_rows = [(2 * i + 1) * count // (2 * count_shown) for i in range(count_shown)]
 
@@ -113,7 +116,7 @@ class Validator:
         model.eval()
         try:
             loss = self._loss(model)
-            if self._config.model.is_language_model:
+            if self.is_language_model:
                 return Validation(loss, None, None, ())
             translations = self._translate(model)
             samples = self._samples(model)
@@ -154,6 +157,13 @@ class Validator:
         gathered: list[Any] = self._group.gather(texts)
         return [gathered[row % world][row // world] for row in range(len(self._texts))]
 
+    def confident_translations(self, model: Seq2Seq) -> list[Translation]:
+        """Translations of a part of the validation set with scores, found as `nmt translate` does."""
+        search = self._config.search.model_copy(update={"n_best": 1, "sampling": False})
+        return self._translator(model, search).translate(
+            self._calibration_texts, details=Details(scores=True)
+        )
+
     def _samples(self, model: Seq2Seq) -> tuple[Sample, ...]:
         if not self._group.is_main or not self._sample_rows:
             return ()
@@ -165,11 +175,11 @@ class Validator:
             for row, translation in zip(self._sample_rows, translations, strict=True)
         )
 
-    def _translator(self, model: Seq2Seq) -> Translator:
+    def _translator(self, model: Seq2Seq, search: SearchConfig | None = None) -> Translator:
         return Translator(
             model,
             self._run.vocabularies,
-            self._search,
+            search or self._search,
             normalization=self._run.normalization,
             device=self._device,
             batch_tokens=self._config.train.batch_tokens,
@@ -245,6 +255,10 @@ class ModelSelection:
             if report.best:
                 weights = average
         writer.publish(tensor_bytes(weights))
+        if writer.writes and not self._validator.is_language_model:
+            chosen = deepcopy(model).eval()
+            load_weights(chosen, weights, writer.folder)
+            writer.confidence(self._validator.confident_translations(chosen))
 
     def _validate(self, model: Seq2Seq, *, must_finish: bool = False) -> Validation:
         start = self._clock.now()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from nmt_cli.config.defaults import WINDOW
@@ -31,12 +31,19 @@ def translate_stream(
     window: int = WINDOW,
     details: Details = Details(),  # noqa: B008 - frozen
     prefix: str = "",
+    first: int = 0,
+    progress: Callable[[int], None] | None = None,
 ) -> Iterator[LineWindow]:
-    """All lines in order. Lines are batched by length within a window; a window of 1 answers each line at once."""
-    first = 0
+    """All lines in order. Lines are batched by length within a window; a window of 1 answers each line at once.
+
+    first      number of the first line, from 0
+    progress   called with the number of lines after each batch
+    """
     for sources in windows(lines, window):
         prefixes = [prefix] * len(sources) if prefix else None
-        translations = translator.translate(sources, details=details, prefixes=prefixes, first_line=first)
+        translations = translator.translate(
+            sources, details=details, prefixes=prefixes, first_line=first, progress=progress
+        )
         yield LineWindow(first, sources, translations)
         first += len(sources)
 

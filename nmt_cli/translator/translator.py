@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, overload
@@ -30,6 +31,7 @@ from nmt_cli.model.device import choose_device
 from nmt_cli.model.fast.step_layout import prepare_for_search
 from nmt_cli.search import Ensemble, ModelScorer, Scorer, SearchTree, search
 from nmt_cli.search.stopping import MIN_ROWS
+from nmt_cli.translator.confidence import read_threshold
 from nmt_cli.translator.forced_decoding import MAX_TOKENS, PairScorer
 from nmt_cli.translator.loading import load_models
 from nmt_cli.translator.segmentation import Segment, check_prefixes, replace_surrogates, segment_lines
@@ -78,6 +80,8 @@ class Translator:
         self.config = config
         self.max_tokens = max_tokens
         self.has_attention = has_attention
+        self.languages: tuple[str, str] | None = None  # of source and target, if the translator was loaded
+        self.confidence_threshold: float | None = None  # below it, text is probably unlike the training data
         self.quantized: tuple[str, ...] = ()  # names of the int8 layers
         self.normalization = normalization or Normalization()
         self.device = torch.device(device)
@@ -129,12 +133,27 @@ class Translator:
             max_tokens=max_tokens or min(run.config.data.max_tokens, config.max_length),
             has_attention=loaded.has_attention,
         )
+        translator.languages = run.facts.source_lang, run.facts.target_lang
+        if len(paths) == 1:  # an ensemble has no calibration of its own
+            translator.confidence_threshold = read_threshold(run.path, run.model_sha256)
         translator.quantized = tuple(sorted(quantized))
         return translator
 
+    def with_search(self, **settings: Any) -> Self:
+        """The same models with some search settings changed: `translator.with_search(beam_size=1)`."""
+        changed = copy(self)
+        changed.config = self.config.changed(settings)
+        return changed
+
     @overload
     def translate(  # type: ignore[overload-overlap]  # a string is a sequence of strings, too
-        self, texts: str, *, details: Details = ..., prefixes: str | None = ..., first_line: int = ...
+        self,
+        texts: str,
+        *,
+        details: Details = ...,
+        prefixes: str | None = ...,
+        first_line: int = ...,
+        progress: Callable[[int], None] | None = ...,
     ) -> Translation: ...
 
     @overload
@@ -145,6 +164,7 @@ class Translator:
         details: Details = ...,
         prefixes: Sequence[str] | None = ...,
         first_line: int = ...,
+        progress: Callable[[int], None] | None = ...,
     ) -> list[Translation]: ...
 
     def translate(
@@ -154,6 +174,7 @@ class Translator:
         details: Details = Details(),  # noqa: B008 - frozen
         prefixes: str | Sequence[str] | None = None,
         first_line: int = 0,
+        progress: Callable[[int], None] | None = None,
     ) -> Translation | list[Translation]:
         """One translation for each text, in the order of the texts; that of a blank text is blank.
 
@@ -162,16 +183,21 @@ class Translator:
         details      what to return besides the text
         prefixes     what each translation starts with (a string if `texts` is one)
         first_line   number of the first text; it determines, with search.seed, what is sampled
+        progress     called with the number of texts after each batch
         """
         if isinstance(texts, str):
             given = [prefixes] if isinstance(prefixes, str) else prefixes
-            return self.translate([texts], details=details, prefixes=given, first_line=first_line)[0]
+            return self.translate(
+                [texts], details=details, prefixes=given, first_line=first_line, progress=progress
+            )[0]
         results = [blank_translation(details)] * len(texts)
         for rows, translations in self.batches(
             texts, details=details, prefixes=prefixes, first_line=first_line
         ):
             for row, translation in zip(rows.tolist(), translations, strict=True):
                 results[row] = translation
+            if progress is not None:
+                progress(len(translations))
         return results
 
     def batches(

@@ -129,6 +129,7 @@ MISTAKES = {
         ["text", "--reference", "text", "--metrics", "nonsense"],
     ],
     "align-eval": [["text"], ["nowhere", "--gold", "text"], ["text", "--gold", "text", "--json", "--plain"]],
+    "info": [["text"], ["nowhere"], ["data"]],
     "presets": [["nonsense"]],
     "config": [["nowhere.toml"], ["--set", "train.nonsense=1"], ["--preset", "nonsense"]],
 }  # fmt: skip
@@ -175,8 +176,8 @@ def test_no_command_shows_help_and_exits_2(nmt: Run) -> None:
     [
         (["--nonsense"], "no such option: --nonsense", "nmt [OPTIONS] COMMAND [ARGS]...; try `nmt --help`"),
         (["translat"], "no such command 'translat'. Did you mean 'translate', 'train'?", "nmt [OPTIONS] COMMAND"),
-        (["config", "--nonsense"], "no such option: --nonsense", "nmt config [OPTIONS] [FILE]; try `nmt config"),
-        (["translate"], "missing argument 'RUN_DIR...'", "nmt translate [OPTIONS] RUN_DIR...; try `nmt"),
+        (["config", "--nonsense"], "no such option: --nonsense", "nmt config [OPTIONS] [FILE] [SECTION]; try"),
+        (["translate"], "missing argument 'RUN_DIR... [SENTENCE...]'", "nmt translate [OPTIONS] RUN_DIR..."),
         (["average", "run"], "missing option '--out' / '-o'", "nmt average [OPTIONS] RUN_DIR...; try"),
         (["translate", "x", "--threads", "0"],
          "invalid value for '--threads': Input should be greater than or equal to 1", "nmt translate"),
@@ -207,6 +208,38 @@ def test_config_shows_the_layer_of_each_value(nmt: Run, tmp_path: Path) -> None:
     assert f"seed = 9  # file {file}" in outcome.stdout
     assert "size = 500  # --set" in outcome.stdout
     assert 'preset = "luong2015"  # --set' in outcome.stdout
+
+
+def test_config_shows_one_section(nmt: Run, tmp_path: Path) -> None:
+    listed = [
+        line.split()[0] for line in nmt("config", "search").stdout.splitlines()[1:] if line[:1].isalpha()
+    ]
+    assert [name for name in listed if "." in name] == [n for n in setting_names() if n.startswith("search.")]
+    (tmp_path / "a.toml").write_text("[search]\nbeam_size = 3\n")
+    outcome = nmt("config", tmp_path / "a.toml", "search")
+    assert outcome.stdout.startswith("[search]\nbeam_size = 3  # file ")
+    assert outcome.stdout.count("[") == 1
+    assert nmt("config", tmp_path / "a.toml", "serch").error.endswith(
+        "no section serch (did you mean search?)"
+    )
+
+
+def test_config_shows_what_differs_from_the_defaults_and_can_be_used_again(nmt: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("[search]\nbeam_size = 5\n[train]\nseed = 9\n")  # 5 is the default
+    outcome = nmt("config", tmp_path / "a.toml", "--changed")
+    assert outcome.stdout == f"[train]\nseed = 9  # file {tmp_path / 'a.toml'}\n"
+    (tmp_path / "b.toml").write_text(nmt("config", "--preset", "vaswani2017", "--changed").stdout)
+    plain, again = nmt("config", "--preset", "vaswani2017"), nmt("config", tmp_path / "b.toml")
+    assert [line.split("  #")[0] for line in plain.stdout.splitlines()] == [
+        line.split("  #")[0] for line in again.stdout.splitlines()
+    ]
+    assert nmt("config", "--changed").stdout == ""
+
+
+def test_every_command_that_takes_settings_takes_a_file_too() -> None:
+    for name, command in COMMANDS.items():
+        options = {text for parameter in command.params for text in parameter.opts}
+        assert name == "config" or ("--set" in options) == ("--config" in options), name
 
 
 def test_a_misspelt_setting_exits_2_and_names_the_nearest(nmt: Run) -> None:

@@ -15,17 +15,18 @@ COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[
 USAGE = {
     "align-eval": "[OPTIONS] HYP...",
     "average": "[OPTIONS] RUN_DIR...",
-    "config": "[OPTIONS] [FILE]",
+    "config": "[OPTIONS] [FILE] [SECTION]",
     "demo-data": "[OPTIONS]",
     "evaluate": "[OPTIONS] [SYSTEM...]",
     "explain": "[OPTIONS] RUN_DIR [SENTENCE...]",
     "generate": "[OPTIONS] RUN_DIR [TEXT]",
+    "info": "[OPTIONS] [DIR...]",
     "preprocess": "[OPTIONS]",
     "presets": "[OPTIONS] [NAME]",
     "recipe": "[OPTIONS] [NAME]",
     "score": "[OPTIONS] RUN_DIR...",
     "train": "[OPTIONS] [DATA_DIR] [CONFIG]",
-    "translate": "[OPTIONS] RUN_DIR...",
+    "translate": "[OPTIONS] RUN_DIR... [SENTENCE...]",
 }
 
 

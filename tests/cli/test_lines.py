@@ -60,3 +60,23 @@ def test_a_warning_starts_a_line_of_its_own(show: Show) -> None:
     assert note
     assert before.endswith(("\n", "\x1b[2K"))  # the live line is taken away first
     assert "60 lines, " in after
+
+
+def test_progress_shows_share_and_time_left_if_the_number_of_lines_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    screen = io.StringIO()
+    console = Console(file=screen, width=120)
+    monkeypatch.setattr("nmt_cli.cli.display.lines._INTERVAL", 0.0)
+    bar = LineProgress(console, out=Path("out"), wanted=True, quiet=False)
+    bar.total = 400
+    with bar:
+        bar.skip(100)
+        bar.advance_within(60)
+        bar.advance(100)
+        bar.advance(200)
+    lines = screen.getvalue().splitlines()
+    assert [line.split(" lines,")[0] for line in lines[:2]] == ["40%, 160 of 400", "50%, 200 of 400"]
+    assert lines[0].endswith(" left")
+    assert lines[-1].startswith("400 lines, ")

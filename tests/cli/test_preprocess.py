@@ -329,3 +329,20 @@ def test_too_few_pairs_to_hold_out_are_said(nmt: Run) -> None:
     outcome = preprocess(nmt, "--train", "-", "--out", "out", stdin=rows)
     assert outcome.code == 0
     assert "too little training text to hold out a valid set" in outcome.stderr
+
+
+def test_similar_warnings_are_grouped_under_one_hint(nmt: Run) -> None:
+    for number in range(5):
+        pairs = [f"Hund {number} {i}\tdog {number} {i}\r\n" for i in range(30)]
+        Path(f"{number}.tsv").write_text("".join(pairs), newline="")
+    corpora = [word for number in range(5) for word in ("--train", f"{number}.tsv")]
+    outcome = nmt("preprocess", "-s", "de", "-t", "en", *corpora, "--out", "out")
+    assert outcome.code == 0, outcome.stderr
+    lines = [line for line in outcome.stderr.splitlines() if line.startswith(("warning", "note", "hint"))]
+    start = next(index for index, line in enumerate(lines) if "CR LF" in line)
+    assert all("CR LF; the CR was removed" in line for line in lines[start : start + 3])
+    assert lines[start + 3 : start + 5] == [
+        "note: 2 more warnings of this kind; the data card has all of them",
+        "hint: no action is needed",
+    ]
+    assert Path("out", "data-card.md").read_text().count("CR LF") == 5

@@ -13,6 +13,10 @@ from typing import Any
 
 import pytest
 
+from nmt_cli.cli.options.checks import split_arguments
+from nmt_cli.run import RunDirectory
+from nmt_cli.translator import Translator
+
 from ..translator.runs import LINES, make_run  # noqa: TID252 - tests are no package
 from .conftest import Run
 
@@ -89,6 +93,30 @@ def test_text_that_is_not_utf8_is_reported_and_counted(nmt: Run, run: Path) -> N
     assert (strict.code, strict.error) == (1, "error: standard input, line 2 is not UTF-8 (byte 1)")
 
 
+def test_low_confidence_is_reported_and_counted(nmt: Run, run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "run")
+    text = "".join(f"{line}\n" for line in LINES[:60])
+    rows = [
+        json.loads(line)
+        for line in nmt("translate", run, "--json", "--tokens", stdin=text).stdout.splitlines()
+    ]
+    values = sorted(row["log_probability"] / len(row["target_tokens"]) for row in rows)
+    facts = {"model_sha256": RunDirectory.open(run).model_sha256, "quantiles": {"0.01": values[5] + 1e-6}}
+    (tmp_path / "run" / "confidence.json").write_text(json.dumps(facts))
+    plain, noted = nmt("translate", run, stdin=text), nmt("translate", tmp_path / "run", stdin=text)
+    assert plain.stdout == noted.stdout
+    assert "confidence" not in plain.stderr
+    notes = [line for line in noted.stderr.splitlines() if "confidence" in line]
+    assert notes[0].startswith("warning: low confidence in the translation of line ")
+    assert len(notes) == 4
+    assert notes[-1] == "note: 6 lines have a translation with low confidence in total"
+    assert "confidence" not in nmt("translate", tmp_path / "run", "--sample", stdin=text).stderr
+    (tmp_path / "run" / "confidence.json").write_text(
+        json.dumps({**facts, "model_sha256": "of another model"})
+    )
+    assert "confidence" not in nmt("translate", tmp_path / "run", stdin=text).stderr
+
+
 def test_a_long_line_stays_one_line_with_a_warning(nmt: Run, run: Path) -> None:
     long = " ".join(LINES * 5)
     outcome = nmt("translate", run, "--beam", 1, "--max-tokens", 40, stdin=f"ba\n{long}\nbe\n")
@@ -125,9 +153,46 @@ def test_tsv_and_json_have_one_row_per_line(nmt: Run, run: Path) -> None:
     assert len(objects[0]["attention"][0]) == len(objects[0]["source_tokens"])
 
 
+def test_sentences_on_the_command_line_are_translated_like_lines(nmt: Run, run: Path) -> None:
+    lines = nmt("translate", run, stdin="ba be\nbi\n")
+    sentences = nmt("translate", run, "ba be", "bi")
+    assert (sentences.code, sentences.stdout) == (0, lines.stdout)
+    ensemble = nmt("translate", run, run, "ba be", "bi")
+    assert (ensemble.code, ensemble.stdout) == (0, lines.stdout)
+
+
+def test_a_file_can_change_search_settings_and_options_override_it(
+    nmt: Run, run: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "a.toml").write_text("[train]\nseed = 3\n[search]\nbeam_size = 1\nn_best = 1\n")
+    with_file = nmt("translate", run, "--tsv", "--config", tmp_path / "a.toml", stdin="ba be bi bo\n")
+    assert with_file.stdout == nmt("translate", run, "--tsv", "--beam", 1, stdin="ba be bi bo\n").stdout
+    both = nmt("translate", run, "-c", tmp_path / "a.toml", "-b", 3, "-n", 3, "--json", stdin="ba be bi bo\n")
+    assert len(json.loads(both.stdout)["n_best"]) == 3
+    (tmp_path / "a.toml").write_text("[search]\nbeam = 1\n")
+    assert "did you mean search.beam_size" in nmt("translate", run, "-c", tmp_path / "a.toml", "ba").error
+
+
+def test_sample_is_short_for_sampling(nmt: Run, run: Path) -> None:
+    short = nmt("translate", run, "--sample", "--set", "search.seed=7", stdin="ba be\n")
+    long = nmt("translate", run, "--set", "search.sampling=true", "--set", "search.seed=7", stdin="ba be\n")
+    assert (short.code, short.stdout) == (0, long.stdout)
+
+
+def test_arguments_that_look_like_directories_are_runs(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(run.parent)
+    assert split_arguments(["run", "run", "ba", "run"]) == ([Path("run")] * 2, ["ba", "run"])
+    assert split_arguments(["run", "runs", "ba be"]) == ([Path("run"), Path("runs")], ["ba be"])
+    assert split_arguments(["run", "no/where"]) == ([Path("run"), Path("no/where")], [])
+    assert split_arguments(["run", "now/here I am", ""]) == ([Path("run")], ["now/here I am", ""])
+    assert split_arguments(["run", "x" * 5000]) == ([Path("run")], ["x" * 5000])
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message", "hint"),
     [
+        (["RUN", "NOWHERE", "ba be"], 1, "there is no directory NOWHERE", "nmt train"),
+        (["RUN", "ba be", "--input", "FILE"], 2, "--input contradicts the sentence", "one way only"),
         (["NOWHERE"], 1, "there is no directory NOWHERE", "nmt train"),
         (["FILE"], 2, "FILE is a file, not a run directory", "--input FILE"),
         (["RUN", "--beam", "0"], 2, "search.beam_size = 0: input should be greater", "nmt config"),
@@ -165,6 +230,118 @@ def test_bad_input_gives_an_error_and_a_hint_and_leaves_no_files(
     assert not (tmp_path / "out").exists()
     assert not list(tmp_path.glob(".out*"))
     assert outcome.stdout == ""
+
+
+@pytest.mark.parametrize("name", ["out", "out.gz"])
+@pytest.mark.parametrize("garbage", [b"", b"half a li"])
+@pytest.mark.parametrize("sampling", ["true", "false"])
+def test_an_interrupted_file_is_continued_to_the_same_bytes(
+    nmt: Run,
+    run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    garbage: bytes,
+    sampling: str,
+) -> None:
+    (tmp_path / "in").write_text("".join(f"{line}\n" for line in LINES[:50]))
+    command = ["translate", run, "-i", tmp_path / "in", "--window", 7, "--set", f"search.sampling={sampling}"]
+    whole = nmt(*command, "-o", tmp_path / f"whole-{name}")
+    assert whole.code == 0, whole.stderr
+    with monkeypatch.context() as patch:
+        _interrupt_after(3, patch)
+        stopped = nmt(*command, "-o", tmp_path / name)
+    assert stopped.code == 130
+    assert "21 lines are done; to continue, run the same command again" in stopped.stderr
+    assert not (tmp_path / name).exists()
+    with (tmp_path / f"{name}.partial").open("ab") as file:
+        file.write(garbage)  # as a killed process leaves it
+    calls = _count_windows(monkeypatch)
+    continued = nmt(*command, "-o", tmp_path / name)
+    assert continued.code == 0, continued.stderr
+    assert "continuing after line 21" in continued.stderr
+    assert len(calls) == 5
+    assert (tmp_path / name).read_bytes() == (tmp_path / f"whole-{name}").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["in", name, f"whole-{name}"])
+
+
+@pytest.mark.parametrize("change", ["text", "settings", "damage"])
+def test_lines_of_another_task_are_not_continued(
+    nmt: Run, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    (tmp_path / "in").write_text("".join(f"{line}\n" for line in LINES[:20]))
+    command = ["translate", run, "-i", tmp_path / "in", "-o", tmp_path / "out", "--window", 7]
+    with monkeypatch.context() as patch:
+        _interrupt_after(1, patch)
+        nmt(*command)
+    if change == "text":
+        (tmp_path / "in").write_text("ba be\n")
+    elif change == "damage":
+        (tmp_path / "out.partial.json").write_text("{")
+    outcome = nmt(*command, *(["--beam", 1] if change == "settings" else []))
+    assert "note: " in outcome.stderr
+    assert "out.partial is from another model, text or settings" in outcome.stderr
+    assert count((tmp_path / "out").read_text()) == (1 if change == "text" else 20)
+    assert not list(tmp_path.glob("*.partial*"))
+
+
+def _count_windows(patch: pytest.MonkeyPatch) -> list[int]:
+    calls: list[int] = []
+    translate = Translator.translate
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        calls.append(1)
+        return translate(*arguments, **options)
+
+    patch.setattr(Translator, "translate", counted)
+    return calls
+
+
+def _interrupt_after(windows: int, patch: pytest.MonkeyPatch) -> None:
+    translate, calls = Translator.translate, []
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        calls.append(1)
+        if len(calls) > windows:
+            raise KeyboardInterrupt
+        return translate(*arguments, **options)
+
+    patch.setattr(Translator, "translate", interrupted)
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("a.srt", "a subtitle file"),
+        ("a.VTT.gz", "a subtitle file"),
+        ("a.po", "a localization file"),
+        ("a.xliff", "a localization file"),
+        ("a.docx", "an office document"),
+        ("a.html", "a web page"),
+        ("archive", "a ZIP archive"),
+    ],
+)
+def test_files_that_are_not_lines_of_text_are_rejected(
+    nmt: Run, run: Path, tmp_path: Path, name: str, what: str
+) -> None:
+    (tmp_path / name).write_bytes(
+        b"PK\x03\x04" if name == "archive" else b"1\n00:00:01,000 --> 00:00:02,000\n"
+    )
+    outcome = nmt("translate", run, "-i", tmp_path / name)
+    assert outcome.code == 2
+    assert f"{tmp_path / name} is {what}" in outcome.error
+    assert "one " in outcome.hint
+
+
+def test_a_zip_archive_on_standard_input_is_rejected(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "archive").write_bytes(b"PK\x03\x04\0\0")
+    with (tmp_path / "archive").open("rb") as file:
+        command = [sys.executable, "-m", "nmt_cli", "translate", str(run)]
+        done = subprocess.run(
+            command, stdin=file, capture_output=True, text=True, env=ENVIRONMENT, check=False
+        )
+    assert done.returncode == 2
+    assert "standard input is a ZIP archive" in done.stderr
 
 
 def _damaged(name: str, run: Path, tmp_path: Path) -> Path:

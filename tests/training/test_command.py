@@ -19,6 +19,8 @@ from nmt_cli.run import RunDirectory
 from nmt_cli.run.checkpoint import Checkpoints
 from nmt_cli.run.directory import Lock
 from nmt_cli.training import UpdateReport, ValidationReport, start
+from nmt_cli.translator import Details, Translator
+from nmt_cli.translator.confidence import confidence
 
 from .conftest import ON_CPU, Nursery, Run, assert_same, make_data, options, settings, train
 
@@ -181,7 +183,28 @@ def test_a_dry_run_measures_and_writes_nothing(nmt: Run, data: Path, tmp_path: P
         "# time per epoch ",
     ):
         assert text in outcome.stdout
+    assert "seed = " not in outcome.stdout  # it has its default
+    everything = nmt("train", data, "--dry-run", "--verbose", "--threads", 1, *options("train.max_updates=9"))
+    assert "seed = " in everything.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_end_of_training_stores_the_confidence_of_the_model(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(data, tmp_path / "small", "train.max_updates=1")
+    assert not (tmp_path / "small" / "confidence.json").exists()  # a tiny validation set says too little
+    monkeypatch.setattr("nmt_cli.translator.confidence._MIN_SENTENCES", 1)
+    train(data, tmp_path / "run", "train.max_updates=1")
+    run = RunDirectory.open(tmp_path / "run")
+    translator = Translator.load(run.path)
+    texts = run.held_out("valid")
+    assert texts is not None
+    found = translator.translate(texts[0], details=Details(scores=True))
+    values = sorted(value for one in found if (value := confidence(one)) is not None)
+    threshold = translator.confidence_threshold
+    assert threshold is not None
+    assert values[0] - 1e-3 <= threshold <= values[len(values) // 10] + 1e-3
 
 
 def test_the_log_in_a_pipe_has_one_line_for_each_validation(nmt: Run, data: Path, tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ def evaluate(
     report: evaluation.Report = None,
     save: evaluation.SaveHypotheses = None,
     no_record: evaluation.NoRecord = False,
+    config: shared.Config = None,
     settings: shared.Set = None,
     device: shared.Device = DEVICE,
     threads: shared.Threads = None,
@@ -77,7 +78,7 @@ def evaluate(
         seed=seed,
         train=train or (),
         examples=report is not None or output == "json",
-        search=shared.search_settings(settings, {}),
+        search=shared.search_settings(config, settings, {}),
         device=device,
         workers=workers or shared.available_cores(),
     )

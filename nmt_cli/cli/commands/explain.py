@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 from nmt_cli.cli.display.console import messages, results
 from nmt_cli.cli.display.lines import LineWarnings
 from nmt_cli.cli.options import shared, translation
-from nmt_cli.cli.options.checks import STANDARD_STREAM, check_runs
+from nmt_cli.cli.options.checks import STANDARD_STREAM, as_text, check_runs
 from nmt_cli.config.defaults import ALTERNATIVES, DEVICE
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import new_file
@@ -26,6 +26,7 @@ def explain(
     beam: translation.Beam = None,
     alternatives: translation.Alternatives = ALTERNATIVES,
     self_attention: translation.SelfAttention = False,
+    config: shared.Config = None,
     settings: shared.Set = None,
     html: translation.Html = None,
     svg: translation.Svg = None,
@@ -45,8 +46,8 @@ def explain(
     files = {name: path for name, path in (("html", html), ("svg", svg), ("json", json)) if path is not None}
     _check_files(files)
     check_runs([run], text_hint="nmt explain RUN_DIR < {path}")
-    search = shared.search_settings(settings, {"beam_size": beam})
-    sentences = [_as_text(text) for text in texts] if texts else _lines_of_input()
+    search = shared.search_settings(config, settings, {"beam_size": beam})
+    sentences = [as_text(text) for text in texts] if texts else _lines_of_input()
     if svg is not None and len(sentences) > 1:
         raise UsageError(
             f"--svg draws a single sentence, but {len(sentences)} were given",
@@ -140,12 +141,7 @@ def _targets(sentences: Sequence[str], targets: Sequence[str] | None) -> Sequenc
             f"{len(sentences)} sentences, but {len(targets)} targets",
             hint="give one --target for each sentence, in the same order",
         )
-    return [_as_text(target) for target in targets] if targets else [None] * len(sentences)
-
-
-def _as_text(argument: str) -> str:
-    """An argument with invalid UTF-8 replaced by U+FFFD."""
-    return argument.encode(errors="surrogateescape").decode(errors="replace")
+    return [as_text(target) for target in targets] if targets else [None] * len(sentences)
 
 
 @contextmanager

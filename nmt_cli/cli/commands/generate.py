@@ -24,6 +24,7 @@ def generate(
     json: translation.Json = False,
     samples: translation.Samples = None,
     seed: translation.SamplingSeed = None,
+    config: shared.Config = None,
     settings: shared.Set = None,
     int8: translation.Int8 = False,
     device: shared.Device = DEVICE,
@@ -41,7 +42,7 @@ def generate(
     if prompt is not None and prompts is not None:
         raise UsageError("TEXT and --input contradict each other", hint="give the prompts in one way only")
     check_runs([run], text_hint="nmt generate RUN_DIR --input {path}")
-    search = shared.search_settings(settings, {"n_best": samples, "seed": seed})
+    search = shared.search_settings(config, settings, {"n_best": samples, "seed": seed})
 
     from nmt_cli.files.line_reader import TextInput
     from nmt_cli.files.line_writer import line_output

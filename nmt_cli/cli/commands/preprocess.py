@@ -64,25 +64,37 @@ def preprocess(
         overwrite=overwrite,
     )
     with StageProgress(level) as progress:
-        card = run(request, _Reporter(progress))
+        reporter = _Reporter(progress)
+        try:
+            card = run(request, reporter)
+        finally:
+            reporter.flush()
     _show(card, level)
     if level > Verbosity.QUIET:
         messages().print(f"wrote {out} (data card: {out / 'data-card.md'})")
 
 
 class _Reporter:
-    """Shows progress and warnings."""
+    """Shows progress, and warnings in groups of the same kind."""
 
     def __init__(self, progress: StageProgress) -> None:
         self._progress = progress
+        self._groups: dict[tuple[str, str], list[str]] = {}  # messages by kind and hint
 
     def __call__(self, report: "Report") -> None:
         from nmt_cli.files.progress import Progress
 
         if isinstance(report, Progress):
+            self.flush()
             self._progress.update(report.stage, report.done, report.total)
         else:
-            self._progress.warn(report.message, hint=report.hint)
+            self._groups.setdefault((report.name, report.hint), []).append(report.message)
+
+    def flush(self) -> None:
+        """Show the warnings so far: those of a corpus arrive together, before the next stage."""
+        for (_, hint), found in self._groups.items():
+            self._progress.warn(found, hint=hint)
+        self._groups = {}
 
 
 def _show(card: "DataCard", level: Verbosity) -> None:

@@ -21,6 +21,7 @@ def recipe(
     name: options.RecipeName = None,
     data: options.LocalData = None,
     smoke: options.Smoke = False,
+    config: shared.Config = None,
     settings: shared.Set = None,
     out: options.RecipeOut = None,
     overwrite: options.RecipeOverwrite = False,
@@ -38,10 +39,11 @@ def recipe(
     skipped, so an interrupted recipe continues where it stopped.
     """
     if name is None:
-        if data or smoke or out or settings or dry_run:
+        if data or smoke or out or config or settings or dry_run:
             raise UsageError("no recipe given", hint="name a recipe; `nmt recipe` lists them")
         _list()
         return
+    from nmt_cli.config.layers import file_assignments
     from nmt_cli.recipe import Choices, choose_corpora, find_recipe, make_plan
 
     found = find_recipe(name)
@@ -49,7 +51,7 @@ def recipe(
     choices = Choices(
         out=out or Path("runs", f"{name}-smoke" if smoke else name),
         smoke=smoke,
-        settings=settings or (),
+        settings=[*(file_assignments(config) if config is not None else ()), *(settings or ())],
         processes=processes,
         device=device,
         threads=threads,

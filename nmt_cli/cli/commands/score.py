@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nmt_cli.cli.display.console import messages
-from nmt_cli.cli.display.lines import LineWarnings, write_windows
+from nmt_cli.cli.display.lines import LineProgress, LineWarnings, write_windows
 from nmt_cli.cli.options import shared, translation
 from nmt_cli.cli.options.checks import check_runs, choose_one
 from nmt_cli.config.defaults import BATCH_TOKENS, DEVICE, WINDOW
@@ -27,6 +27,7 @@ def score(
     json: translation.Json = False,
     alignments: translation.ScoreAlignments = False,
     tokens: translation.Tokens = False,
+    config: shared.Config = None,
     settings: shared.Set = None,
     window: translation.Window = WINDOW,
     batch_tokens: translation.BatchTokens = BATCH_TOKENS,
@@ -49,9 +50,10 @@ def score(
     if str(source) == str(target) == "-":
         raise UsageError("only one side can come from standard input", hint="give a file for the other side")
     check_runs(runs, text_hint="nmt score RUN_DIR --source {path} --target FILE")
-    search = shared.search_settings(settings, {})
+    search = shared.search_settings(config, settings, {})
 
     from nmt_cli.files.line_reader import Pairs, TextInput
+    from nmt_cli.files.line_writer import line_output
 
     warnings = LineWarnings(messages())
     texts = [
@@ -73,7 +75,8 @@ def score(
     summary = Summary()
     details = Details(scores=True, alignment=alignments)
     found = score_stream(translator, pairs, window=window, details=details)
-    write_windows(found, as_line, out, warnings, then=summary.add, quiet=quiet)
+    progress = LineProgress(warnings.console, out=out, wanted=None, quiet=quiet)
+    write_windows(found, as_line, line_output(out), warnings, then=summary.add, progress=progress)
     if not quiet:
         warnings.console.print(summary.text())
 

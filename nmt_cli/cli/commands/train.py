@@ -30,11 +30,12 @@ USAGE = "nmt train DATA_DIR --out RUN_DIR, or nmt train --resume RUN_DIR"
 
 def train(
     data: training.Data = None,
-    config: training.ConfigArgument = None,
+    config_argument: training.ConfigArgument = None,
     out: training.Out = None,
     resume: training.Resume = None,
     init: training.Init = None,
     preset: shared.Preset = None,
+    config: shared.Config = None,
     settings: shared.Set = None,
     time_limit: training.TimeLimit = None,
     device: shared.Device = DEVICE,
@@ -58,6 +59,9 @@ def train(
     level = shared.verbosity(quiet=quiet, verbose=verbose)
     if os.environ.get("RANK", "0") != "0":
         level = Verbosity.QUIET  # only the first process prints
+    if config is not None and config_argument is not None:
+        raise UsageError("CONFIG and --config contradict each other", hint="give one TOML file")
+    config = config or config_argument
     if resume is not None and config is None and data is not None and data.suffix == ".toml":
         data, config = None, data  # a resumed run knows its data
     if resume is not None:
@@ -74,7 +78,7 @@ def train(
     if resume is not None:
         _run(resume_run(resume, resolved, data=data, machine=machine), resume, level, machine)
     elif dry_run and data is not None:
-        _show_estimate(data, resolved, init, machine)
+        _show_estimate(data, resolved, init, machine, level)
     elif data is not None and out is not None:
         started = start(data, out, resolved, init=init, overwrite=overwrite, machine=machine)
         _run(started, out, level, machine)
@@ -187,12 +191,15 @@ class Signals:
             raise KeyboardInterrupt if number == signal.SIGINT else Terminated
 
 
-def _show_estimate(data: Path, resolved: "Resolved", init: Path | None, machine: "Machine") -> None:
+def _show_estimate(
+    data: Path, resolved: "Resolved", init: Path | None, machine: "Machine", level: Verbosity
+) -> None:
+    """Settings that differ from the defaults (with --verbose: all of them), and the cost of training."""
     from nmt_cli.config.layers import to_toml
     from nmt_cli.training.dry_run import estimate_run
 
     found = estimate_run(data, resolved, init=init, machine=machine)
-    typer.echo(to_toml(found.resolved), nl=False)
+    typer.echo(to_toml(found.resolved, changed=level < Verbosity.VERBOSE), nl=False)
     megabytes = 1e-6
     rows = [
         ("parameters", f"{found.parameters:,}"),

@@ -1,23 +1,37 @@
 """`nmt translate`: text to text, line by line."""
 
 import sys
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nmt_cli.cli.display.console import messages
-from nmt_cli.cli.display.lines import LineWarnings, write_windows
+from nmt_cli.cli.display.console import messages, say
+from nmt_cli.cli.display.lines import LineProgress, LineWarnings, is_terminal, write_windows
 from nmt_cli.cli.options import shared, translation
-from nmt_cli.cli.options.checks import check_runs, choose_one
+from nmt_cli.cli.options.checks import (
+    STANDARD_STREAM,
+    as_text,
+    check_lines_of_text,
+    check_runs,
+    choose_one,
+    split_arguments,
+)
+from nmt_cli.cli.prompt import GREETING, run_prompt
 from nmt_cli.config.defaults import BATCH_TOKENS, DEVICE, WINDOW
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from nmt_cli.translator import Translation
+    from nmt_cli.files.line_writer import Write
+    from nmt_cli.translator import Details, Translation, Translator
 
 
 def translate(
-    runs: translation.Runs,
+    arguments: translation.RunsAndSentences,
     source: translation.Input = None,
     strict: translation.Strict = False,
     max_tokens: translation.MaxTokens = None,
@@ -29,7 +43,9 @@ def translate(
     attention: translation.Attention = False,
     beam: translation.Beam = None,
     n_best: translation.NBest = None,
+    sample: translation.Sample = False,
     prefix: translation.Prefix = "",
+    config: shared.Config = None,
     settings: shared.Set = None,
     stream: translation.Stream = False,
     window: translation.Window = WINDOW,
@@ -43,22 +59,23 @@ def translate(
     """Translate text line by line.
 
     [cyan]nmt translate RUN_DIR < input > output[/]
+    [cyan]nmt translate RUN_DIR "Ein Hund läuft."[/]
+
+    Without sentences or input, a terminal shows a prompt.
 
     Search uses the settings of the run unless they are changed here, as with
     [cyan]--set search.length_penalty=0.6[/]
     """
     output = choose_one(("tsv", "json"), (tsv, json), default="text")
     _check_format(output, n_best=n_best, alignments=alignments, tokens=tokens, attention=attention)
+    runs, sentences = split_arguments(arguments)
     check_runs(runs, text_hint="nmt translate RUN_DIR --input {path}")
-    search = shared.search_settings(settings, {"beam_size": beam, "n_best": n_best})
-
-    from nmt_cli.files.line_reader import TextInput
-
+    shorthands = {"beam_size": beam, "n_best": n_best, "sampling": sample or None}
+    search = shared.search_settings(config, settings, shorthands)
     warnings = LineWarnings(messages())
-    lines = TextInput(source, strict=strict, undecodable=warnings.undecodable)
+    lines = _lines(source, sentences, warnings, strict=strict)
 
     from nmt_cli.translator import Details
-    from nmt_cli.translator.streaming import translate_stream
 
     limits = {"batch_tokens": batch_tokens, "max_tokens": max_tokens}
     translator = translation.load_translator(
@@ -66,16 +83,129 @@ def translate(
     )
     translation.require_attention(translator, {"--alignments": alignments, "--attention": attention})
     as_line = _line_format(output, translator.config.n_best, tokens=tokens)
-    stream = stream or lines.is_terminal
-    details = Details(scores=output != "text", attention=attention, alignment=alignments)
-    if lines.is_terminal and sys.stderr.isatty() and not quiet:
-        messages().print("one sentence per line; end with Ctrl-D")
-    found = translate_stream(
-        translator, lines, window=1 if stream else window, details=details, prefix=prefix
+    warnings.confidence_threshold = _confidence_threshold(translator)
+    scores = output != "text" or (
+        warnings.confidence_threshold is not None and translator.config.beam_size > 1
     )
-    write_windows(
-        found, as_line, out, warnings, then=warnings.translated, progress=progress, quiet=quiet or stream
-    )
+    details = Details(scores=scores, attention=attention, alignment=alignments)
+    is_typed = not sentences and source in (None, STANDARD_STREAM) and sys.stdin.isatty()
+    if is_typed and is_terminal(out):
+        if not quiet:
+            warnings.console.print(GREETING)
+        run_prompt(translator, as_line, warnings, details=details, prefix=prefix)
+        return
+    window = 1 if stream or is_typed else window
+    calm = quiet or window == 1 or bool(sentences)
+    bar = LineProgress(warnings.console, out=out, wanted=progress, quiet=calm)
+    task = _Task(translator, lines, as_line, details, prefix, window, warnings, bar)
+    if source is not None and source.is_file() and out is not None and _is_ordinary(out):
+        task.write_file(source, out, runs, format=output, tokens=tokens, int8=int8)
+    else:
+        task.write(source, out)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Lines to translate, and how to write and show them."""
+
+    translator: "Translator"
+    lines: Iterable[str]
+    as_line: "Callable[[int, str, Translation], str]"
+    details: "Details"
+    prefix: str
+    window: int
+    warnings: LineWarnings
+    progress: LineProgress
+
+    def write(self, source: Path | None, out: Path | None) -> None:
+        """Write to a stream, or to a file if all lines are there."""
+        from nmt_cli.files.line_writer import line_output
+        from nmt_cli.translator.partial_output import measure_text
+
+        if source is not None and source.is_file() and self.progress.shown:
+            self.progress.total = measure_text(source).lines
+        self._write(self.lines, line_output(out))
+
+    def write_file(self, source: Path, out: Path, runs: Sequence[Path], **options: Any) -> None:
+        """Write a file, starting after the lines that an interrupted command has translated."""
+        from nmt_cli.run import RunDirectory
+        from nmt_cli.translator.partial_output import PartialOutput, measure_text
+
+        size = measure_text(source)
+        self.progress.total = size.lines
+        job = {
+            "source_sha256": size.sha256,
+            "models": [RunDirectory.open(run).model_sha256 for run in runs],
+            "search": self.translator.config.model_dump(mode="json"),
+            "details": [asdict(self.details), self.prefix],
+            "batches": [self.window, self.translator.batch_tokens, self.translator.max_tokens],
+            "device": self.translator.device.type,
+            **options,
+        }
+        console = self.warnings.console
+        with PartialOutput(out, job) as output:
+            if output.lines:
+                console.print(f"continuing after line {output.lines:,} with {output.path}")
+            elif output.discarded:
+                note = f"{output.path} is from another model, text or settings; starting from the first line"
+                say(console, "note", note)
+            self.progress.skip(output.lines)
+            rest = iter(self.lines)
+            deque(islice(rest, output.lines), maxlen=0)
+            try:
+                self._write(rest, nullcontext(output.write), first=output.lines)
+            except BaseException:
+                if output.lines:
+                    console.print(f"{output.lines:,} lines are done; to continue, run the same command again")
+                raise
+
+    def _write(self, lines: Iterable[str], output: "AbstractContextManager[Write]", first: int = 0) -> None:
+        from nmt_cli.translator.streaming import translate_stream
+
+        found = translate_stream(
+            self.translator,
+            lines,
+            window=self.window,
+            details=self.details,
+            prefix=self.prefix,
+            first=first,
+            progress=self.progress.advance_within,
+        )
+        write_windows(
+            found,
+            self.as_line,
+            output,
+            self.warnings,
+            then=self.warnings.translated,
+            progress=self.progress,
+        )
+
+
+def _confidence_threshold(translator: "Translator") -> float | None:
+    """Samples are improbable on purpose."""
+    return None if translator.config.sampling else translator.confidence_threshold
+
+
+def _is_ordinary(out: Path) -> bool:
+    """Whether `out` is, or will be, a file, rather than a pipe, a device or a directory."""
+    return out != STANDARD_STREAM and (out.is_file() or not out.exists())
+
+
+def _lines(
+    source: Path | None, sentences: Sequence[str], warnings: LineWarnings, *, strict: bool
+) -> Iterable[str]:
+    """The sentences on the command line, or the lines of a file or of standard input."""
+    if sentences and source is not None:
+        raise UsageError(
+            "--input contradicts the sentence on the command line", hint="give the text in one way only"
+        )
+    if sentences:
+        return [as_text(sentence) for sentence in sentences]
+    check_lines_of_text(None if source == STANDARD_STREAM else source)
+
+    from nmt_cli.files.line_reader import TextInput
+
+    return TextInput(source, strict=strict, undecodable=warnings.undecodable)
 
 
 def _check_format(output: str, **wanted: Any) -> None:

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Sequence
 from enum import IntEnum
 from types import TracebackType
 from typing import Any, Self
@@ -27,6 +28,9 @@ class Verbosity(IntEnum):
 
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold yellow", "hint": "bold"}
+
+
+_SIMILAR_SHOWN = 3  # warnings that differ in names and numbers only
 
 
 class LiteralConsole(Console):
@@ -128,9 +132,18 @@ class StageProgress:
             self._said = time.monotonic()
             self._console.print(f"{stage}: {amount}")
 
-    def warn(self, message: str, *, hint: str) -> None:
-        """Print a warning above the bar."""
-        say(self._console, "warning", message, hint)
+    def warn(self, messages: Sequence[str], *, hint: str) -> None:
+        """Print similar warnings above the bar, with the hint they share; many of them are counted."""
+        shown, more = messages[:_SIMILAR_SHOWN], len(messages) - _SIMILAR_SHOWN
+        for message in shown:
+            say(self._console, "warning", message)
+        if more > 0:
+            say(
+                self._console,
+                "note",
+                f"{more} more warning{'s'[: more > 1]} of this kind; the data card has all of them",
+            )
+        say(self._console, "hint", hint)
 
     def _finish_stage(self) -> None:
         if not self._stage:

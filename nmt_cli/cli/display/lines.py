@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -11,8 +12,10 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from nmt_cli.cli.display.console import say
+from nmt_cli.cli.display.training import duration
 
 if TYPE_CHECKING:
+    from nmt_cli.files.line_writer import Write
     from nmt_cli.translator import Translation
     from nmt_cli.translator.streaming import LineWindow
 
@@ -21,16 +24,18 @@ _SHOWN = 3  # warnings of one kind; the rest are counted
 
 
 class LineProgress:
-    """The number of lines and lines per second: a live line in a terminal, else a plain line now and then."""
+    """Lines, lines per second and time left: a live line in a terminal, else a plain line now and then."""
 
     def __init__(self, console: Console, *, out: Path | None, wanted: bool | None, quiet: bool) -> None:
         """`out` is where results go; `wanted` is None for the default, which depends on the terminal."""
-        live = sys.stderr.isatty() and not _is_terminal(out)  # results would run into a live line
-        self._shown = (live and not quiet) if wanted is None else wanted
+        self.total: int | None = None  # number of lines, if it is known
+        self._before = self._unfinished = 0  # lines of an earlier process, and of the current window
+        live = sys.stderr.isatty() and not is_terminal(out)  # results would run into a live line
+        self.shown = (live and not quiet) if wanted is None else wanted
         self._console, self._lines = console, 0
         self._began = self._said = time.monotonic()
         self._bar: Progress | None = None
-        if self._shown and live:
+        if self.shown and live:
             # redirect_stdout would send results to standard error.
             self._bar = Progress(
                 SpinnerColumn(),
@@ -52,21 +57,40 @@ class LineProgress:
     ) -> None:
         if self._bar:
             self._bar.stop()
-        if self._shown and kind is None:
+        if self.shown and kind is None:
             self._console.print(self._text())
 
+    def skip(self, lines: int) -> None:
+        """Count lines that were done before: they say nothing about the speed."""
+        self._before = lines
+
     def advance(self, lines: int) -> None:
-        """Count `lines` more as done."""
+        """Count the lines of a window as done."""
         self._lines += lines
+        self._unfinished = 0
+        self._update()
+
+    def advance_within(self, lines: int) -> None:
+        """Count `lines` more of the window that is in progress."""
+        self._unfinished += lines
+        self._update()
+
+    def _update(self) -> None:
         if self._bar:
             self._bar.update(self._task, description=self._text())
-        elif self._shown and time.monotonic() - self._said >= _INTERVAL:
+        elif self.shown and time.monotonic() - self._said >= _INTERVAL:
             self._said = time.monotonic()
             self._console.print(self._text())
 
     def _text(self) -> str:
         seconds = max(time.monotonic() - self._began, 1e-3)
-        return f"{self._lines:,} line{'s'[: self._lines != 1]}, {self._lines / seconds:,.0f} lines/s"
+        new = self._lines + self._unfinished
+        done, speed = self._before + new, new / seconds
+        if not self.total or done >= self.total:
+            return f"{done:,} line{'s'[: done != 1]}, {speed:,.0f} lines/s"
+        left = f", {duration((self.total - done) / speed)} left" if new else ""
+        share = min(99, int(100 * done / self.total))
+        return f"{share}%, {done:,} of {self.total:,} lines, {speed:,.0f} lines/s{left}"
 
 
 class LineWarnings:
@@ -78,6 +102,7 @@ class LineWarnings:
     def __init__(self, console: Console) -> None:
         """`console` is the one that shows progress, so that warnings appear above its live line."""
         self.console = console
+        self.confidence_threshold: float | None = None  # of the translator, if it is known
         self._counts: dict[str, int] = {}
 
     def __enter__(self) -> Self:
@@ -99,7 +124,9 @@ class LineWarnings:
         )
 
     def translated(self, window: "LineWindow") -> None:
-        """Lines that were too long for the model, and translations that reached the length limit."""
+        """Lines that were too long or too unfamiliar for the model, and translations that reached the length limit."""
+        from nmt_cli.translator.confidence import confidence
+
         for number, translation in enumerate(window.translations, start=window.first + 1):
             if translation.parts > 1:
                 self._warn(
@@ -111,6 +138,14 @@ class LineWarnings:
                     "have truncated translations",
                     f"the translation of line {number} was truncated at the length limit "
                     "(search.max_length, search.max_length_ratio)",
+                )
+
+            value, threshold = confidence(translation), self.confidence_threshold
+            if value is not None and threshold is not None and value < threshold:
+                self._warn(
+                    "have a translation with low confidence",
+                    f"low confidence in the translation of line {number}: log-probability {value:.2f} per token, "
+                    f"but above {threshold:.2f} for 99% of the validation set",
                 )
 
     def generated(self, number: int, texts: "Sequence[Translation]") -> None:
@@ -130,24 +165,21 @@ class LineWarnings:
 def write_windows(
     windows: "Iterable[LineWindow]",
     as_line: "Callable[[int, str, Translation], str]",
-    out: Path | None,
+    output: "AbstractContextManager[Write]",
     warnings: LineWarnings,
     *,
     then: "Callable[[LineWindow], None]",
-    progress: bool | None = None,
-    quiet: bool,
+    progress: LineProgress,
 ) -> None:
     """Write each line of each window as soon as it is there, and call `then` with the window."""
-    from nmt_cli.files.line_writer import line_output
-
-    bar = LineProgress(warnings.console, out=out, wanted=progress, quiet=quiet)
-    with line_output(out) as write, bar, warnings:
+    with output as write, progress, warnings:
         for window in windows:
             pairs = enumerate(zip(window.sources, window.translations, strict=True), start=window.first + 1)
             write(as_line(number, *pair) for number, pair in pairs)
             then(window)
-            bar.advance(len(window.sources))
+            progress.advance(len(window.sources))
 
 
-def _is_terminal(out: Path | None) -> bool:
+def is_terminal(out: Path | None) -> bool:
+    """Whether results appear in the terminal."""
     return str(out or "-") == "-" and sys.stdout is not None and sys.stdout.isatty()

@@ -117,17 +117,23 @@ class TrainingDisplay:
         self._began = self._said = time.monotonic()
         self._first, self._last_update = report.update, report.last_update or 0
         if self._live:
-            self._task = self._bar.add_task(
-                "", total=report.last_update, epoch=report.epoch, count="", left=""
-            )
+            total = 1.0 if self._time_limit else report.last_update
+            self._task = self._bar.add_task("", total=total, epoch=report.epoch, count="", left="")
             self._show_update(report.update, report.epoch)
 
     def _show_update(self, update: int, epoch: int) -> None:
-        if self._task is not None:
-            total = f"/{self._last_update:,}" if self._last_update else ""
-            self._bar.update(
-                self._task, completed=update, epoch=epoch, count=f"{update:,}{total}", left=self._left(update)
-            )
+        if self._task is None:
+            return
+        completed, count = float(update), f"{update:,}"
+        if self._time_limit:
+            # Whichever limit is closer: the time, or the number of updates.
+            elapsed = time.monotonic() - self._began
+            done = update / self._last_update if self._last_update else 0.0
+            completed = min(1.0, max(done, elapsed / self._time_limit))
+            count = f"{update:,} updates, {duration(elapsed)} of {duration(self._time_limit)}"
+        elif self._last_update:
+            count += f"/{self._last_update:,}"
+        self._bar.update(self._task, completed=completed, epoch=epoch, count=count, left=self._left(update))
 
     def _left(self, update: int) -> str:
         """Estimated time to the end, or the elapsed time if the end is unknown."""
@@ -172,11 +178,12 @@ class TrainingDisplay:
         if report.best:
             line.append(" best", "bold green")
         self._console.print(line)
-        if self._level == Verbosity.VERBOSE:
-            for sample in report.samples:
-                self._console.print(Text(f"  source       {sample.source}"))
-                self._console.print(Text(f"  reference    {sample.reference}"))
-                self._console.print(Text(f"  translation  {sample.translation}"))
+        # A log in a file has one line per validation; on a screen, a sample says more than the score.
+        shown = None if self._level == Verbosity.VERBOSE else 1 if self._live else 0
+        for sample in report.samples[:shown]:
+            self._console.print(Text(f"  source       {sample.source}"))
+            self._console.print(Text(f"  reference    {sample.reference}"))
+            self._console.print(Text(f"  translation  {sample.translation}"))
 
     def _show_end(self, report: "EndReport") -> None:
         if not report.interrupted:

@@ -3,11 +3,14 @@
 The library checks everything again. What is checked here costs a few file lookups.
 """
 
+import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
-from nmt_cli.errors import OutputError, UsageError
+from nmt_cli.errors import OutputError, UsageError, closest
+from nmt_cli.files.atomic import MANIFEST
 from nmt_cli.files.manifest import check_manifest
 
 STANDARD_STREAM = Path("-")
@@ -28,6 +31,32 @@ def check_runs(runs: Iterable[Path], *, text_hint: str) -> None:
         check_manifest(path, "run")
 
 
+def split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Run directories and sentences. The first argument is a run, and so are those after it that look like one."""
+    count = next(
+        (index for index, argument in enumerate(arguments) if index and not _looks_like_a_path(argument)),
+        len(arguments),
+    )
+    return [Path(argument) for argument in arguments[:count]], list(arguments[count:])
+
+
+def _looks_like_a_path(argument: str) -> bool:
+    """Whether it exists, or is a single word that contains a separator or is almost the name of a run."""
+    if os.path.lexists(argument):
+        return True
+    if not argument or any(character.isspace() for character in argument):
+        return False
+    if os.sep in argument:
+        return True
+    runs = [path.parent.name for path in Path().glob(f"*/{MANIFEST}")]
+    return bool(closest(argument, runs, cutoff=0.8))
+
+
+def as_text(argument: str) -> str:
+    """An argument with invalid UTF-8 replaced by U+FFFD."""
+    return argument.encode(errors="surrogateescape").decode(errors="replace")
+
+
 def check_data(path: Path) -> None:
     """It must be a data directory."""
     if path.is_file():
@@ -45,6 +74,43 @@ def check_texts(paths: Iterable[Path | None]) -> None:
     for path in paths:
         if path is not None and path != STANDARD_STREAM:
             check_readable(path)
+
+
+# Suffixes of files that are more than lines of text: what they are, and how to get at the text.
+_EXTRACT = (
+    "extract the text, one segment per line, and put the translations back (Translate Toolkit does both)"
+)
+_SAVE_AS_TEXT = "save it as plain text, one sentence per line"
+_NOT_LINES = {
+    **dict.fromkeys((".po", ".pot", ".xlf", ".xliff", ".tmx"), ("a localization file", _EXTRACT)),
+    **dict.fromkeys(
+        (".srt", ".vtt"), ("a subtitle file", "extract the text without time codes, one line each")
+    ),
+    **dict.fromkeys((".docx", ".odt", ".pptx", ".xlsx"), ("an office document", _SAVE_AS_TEXT)),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), ("a web page", _SAVE_AS_TEXT)),
+}
+_ZIP = b"PK\x03\x04"
+
+
+def check_lines_of_text(path: Path | None) -> None:
+    """Reject files in formats whose markup would be translated like text. None is standard input."""
+    from nmt_cli.files.byte_stream import STANDARD_INPUT, uncompressed_name
+
+    if path is not None:
+        what, remedy = _NOT_LINES.get(Path(uncompressed_name(path.name.lower())).suffix, ("", ""))
+        if what:
+            raise UsageError(f"{path} is {what}, not lines of text", hint=remedy)
+    try:
+        with nullcontext(0) if path is None else path.open("rb", buffering=0) as file:
+            descriptor = file if isinstance(file, int) else file.fileno()
+            start = os.pread(descriptor, len(_ZIP), os.lseek(descriptor, 0, os.SEEK_CUR))
+    except OSError:  # a pipe, or a file that cannot be read, which is reported when it is read
+        return
+    if start == _ZIP:
+        raise UsageError(
+            f"{path or STANDARD_INPUT} is a ZIP archive or an office document, not lines of text",
+            hint=f"unpack it, or {_SAVE_AS_TEXT}",
+        )
 
 
 def check_systems(paths: Iterable[Path]) -> None:

@@ -80,6 +80,10 @@ PresetName = Annotated[
     str | None, argument("NAME", "Show this preset in full.", autocompletion=_complete_preset)
 ]
 ConfigFile = Annotated[Path | None, argument("FILE", "TOML file with settings.")]
+ConfigSection = Annotated[
+    str | None, argument("SECTION", "Show only this section: data, vocabulary, model, train or search.")
+]
+Changed = Annotated[bool, output("--changed", "Show only settings that differ from the defaults.")]
 MarkdownReference = Annotated[bool, output("--markdown", "Print the reference of all settings as Markdown.")]
 
 Overwrite = Annotated[bool, output("--overwrite", "Replace the output directory if nmt created it.")]
@@ -116,12 +120,15 @@ def assignments(values: Sequence[str] | None, preset: str | None = None) -> list
     return ([f"model.preset={preset}"] if preset else []) + list(values or [])
 
 
-def search_settings(values: Sequence[str] | None, shorthands: Mapping[str, Any]) -> dict[str, Any]:
-    """Search settings given by `--set`, overridden by options that are shorthands for one of them."""
-    from nmt_cli.config.layers import section_assignments
+def search_settings(
+    file: Path | None, values: Sequence[str] | None, shorthands: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Search settings of a file, overridden by `--set`, overridden by options that are shorthands for one of them."""
+    from nmt_cli.config.layers import section_assignments, section_of_file
 
     given = {name: value for name, value in shorthands.items() if value is not None}
-    return section_assignments("search", values or ()) | given
+    in_file = section_of_file("search", file) if file is not None else {}
+    return in_file | section_assignments("search", values or ()) | given
 
 
 def available_cores() -> int:

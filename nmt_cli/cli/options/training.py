@@ -1,4 +1,4 @@
-"""Options of the commands that lead to a model: `nmt preprocess`, `demo-data`, `train`, `average` and `recipe`."""
+"""Options of the commands around training: `nmt preprocess`, `demo-data`, `train`, `average`, `recipe`, `info`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -84,7 +84,7 @@ TimeLimit = Annotated[
     run("--time-limit TIME", "Stop after this time and keep the best model: 45m, 1h30m or 90s."),
 ]
 Compile = Annotated[bool, run("--compile", "Use torch.compile: takes minutes to start, meant for GPUs.")]
-DryRun = Annotated[bool, run("--dry-run", "Show settings, model size, memory and speed without training.")]
+DryRun = Annotated[bool, run("--dry-run", "Show changed settings, size, memory and speed without training.")]
 
 # nmt average
 AveragedRuns = Annotated[
@@ -95,3 +95,10 @@ Last = Annotated[
     int | None,
     run("--last N", "Average only the last N checkpoints of a single run.", min=2),
 ]
+
+# nmt info
+InfoRuns = Annotated[
+    list[Path] | None,
+    argument("DIR...", "Run directories, or directories that contain runs; this machine if not given."),
+]
+InfoJson = Annotated[bool, output("--json", "Print everything as JSON.")]

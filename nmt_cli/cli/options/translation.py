@@ -18,6 +18,13 @@ Runs = Annotated[
 ]
 
 # nmt translate
+RunsAndSentences = Annotated[
+    list[str],
+    argument(
+        "RUN_DIR... [SENTENCE...]",
+        "Run directory written by `nmt train`, or several for an ensemble; then sentences to translate.",
+    ),
+]
 Input = Annotated[
     Path | None,
     inputs("--input -i FILE", "Text to translate; may be compressed.", show_default="standard input"),
@@ -58,6 +65,10 @@ NBest = Annotated[
         "Translations per line; needs --tsv or --json. Shorthand for --set search.n_best=N.",
     ),
 ]
+Sample = Annotated[
+    bool,
+    search("--sample", "Sample translations at random. Shorthand for --set search.sampling=true."),
+]
 Prefix = Annotated[str, search("--prefix TEXT", "Make every translation start with TEXT.")]
 Stream = Annotated[
     bool, machine("--stream", "Translate each line as soon as it arrives, as when typing in a terminal.")
@@ -70,7 +81,7 @@ Int8 = Annotated[bool, machine("--int8", "Use int8 arithmetic on the CPU: faster
 Progress = Annotated[
     bool | None,
     shared.messages(
-        "--progress/--no-progress", "Show the number of lines and lines/s.", show_default="in a terminal"
+        "--progress/--no-progress", "Show lines, lines/s and time left.", show_default="in a terminal"
     ),
 ]
 

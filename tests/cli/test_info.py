@@ -1,0 +1,82 @@
+"""`nmt info`: the machine, a run, and a table of runs."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nmt_cli import __version__
+from nmt_cli.info.runs import run_info
+from nmt_cli.run import RunDirectory
+
+from ..translator.runs import make_run  # noqa: TID252 - tests are no package
+from .conftest import Run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = make_run(tmp_path_factory.mktemp("runs") / "run")
+    (run / "valid.yy").write_text("ba\nbe\n")
+    metrics = [
+        {"kind": "step", "update": 5, "seconds": 36.0},
+        {"kind": "validation", "update": 5, "epoch": 1, "best": True, "bleu": 12.5, "perplexity": 9.0},
+        {"kind": "validation", "update": 9, "epoch": 2, "best": False, "bleu": 11.0, "perplexity": None},
+    ]
+    (run / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in metrics))
+    return run
+
+
+def test_a_run_is_described_without_torch(run: Path) -> None:
+    script = (
+        "import sys\n"
+        "from nmt_cli.cli.app import app\n"
+        f"try: app(['info', {str(run)!r}])\n"
+        "except SystemExit as end: assert end.code == 0\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    for text in (
+        "xx → yy",
+        "luong2015",
+        "BLEU 12.50",
+        "model.hidden_size = 24",
+        "2 for validation",
+        "update 5",
+    ):
+        assert text in done.stdout
+
+
+def test_the_number_of_parameters_is_that_of_the_model(run: Path) -> None:
+    model = RunDirectory.open(run).load_model()
+    assert run_info(run).parameters == sum(parameter.numel() for parameter in model.parameters())
+
+
+def test_several_runs_are_a_table_and_directories_are_searched(nmt: Run, run: Path) -> None:
+    make_run(run.parent / "more" / "other")
+    table = nmt("info", run.parent).stdout.splitlines()
+    assert [Path(line.split()[0]).name for line in table[1:]] == ["run", "other"]
+    objects = json.loads(nmt("info", run.parent, "--json").stdout)
+    assert [Path(one["path"]).name for one in objects] == ["run", "other"]
+    assert objects[0]["validation"] == {"bleu": 12.5, "perplexity": 9.0}
+    assert objects[1]["update"] is None
+
+
+def test_the_machine_is_described_without_secrets(nmt: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
+    shown, content = nmt("info").stdout, nmt("info", "--json").stdout
+    assert "hf_secret" not in shown + content
+    machine = json.loads(content)
+    assert machine["nmt"] == __version__
+    assert machine["environment"]["OMP_WAIT_POLICY"] == "PASSIVE"
+    assert machine["packages"]["torch"] in shown
+    assert machine["cores"] >= 1
+
+
+def test_what_is_not_a_run_is_an_error(nmt: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert "is a file, not a run directory" in nmt("info", tmp_path / "file").error
+    assert "there is no directory" in nmt("info", tmp_path / "nowhere").error
+    assert nmt("info", tmp_path).code == 1
