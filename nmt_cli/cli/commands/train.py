@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
-from nmt_cli.cli.boundary import Terminated
+from nmt_cli.cli.boundary import Terminated, ending_signals, leave_terminal
 from nmt_cli.cli.display.console import Verbosity, messages, results
 from nmt_cli.cli.display.training import TrainingDisplay, duration, next_step
 from nmt_cli.cli.options import shared, training
@@ -19,6 +19,7 @@ from nmt_cli.cli.options.checks import check_data, check_runs
 from nmt_cli.config.defaults import DEVICE
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import check_new_directory
+from nmt_cli.files.replacement import run_refusal
 
 if TYPE_CHECKING:
     from nmt_cli.config import Resolved
@@ -63,7 +64,7 @@ def train(
         _refuse_with_resume({"--out": out, "--init": init, "--overwrite": overwrite, "--dry-run": dry_run})
     _check(data, out, resume, init, dry_run=dry_run)
     if out is not None and os.environ.get("RANK", "0") == "0":  # the first process creates it
-        check_new_directory(out, overwrite=overwrite)
+        check_new_directory(out, overwrite=overwrite, refusal=run_refusal)
     resolved = _resolve(data if resume is None and init is None else None, config, settings, preset)
 
     from nmt_cli.training import Machine, start
@@ -151,7 +152,7 @@ def _run(made: "AbstractContextManager[Trainer]", path: Path, level: Verbosity, 
 
 
 class Signals:
-    """The first Ctrl-C or SIGTERM stops training after the current update, the second one at once."""
+    """The first Ctrl-C, SIGTERM or SIGHUP stops training after the current update, the second one at once."""
 
     def __init__(self, trainer: "Trainer", display: TrainingDisplay) -> None:
         self._trainer, self._display = trainer, display
@@ -162,7 +163,7 @@ class Signals:
         self._previous: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, *ending_signals()):
             self._previous[number] = signal.signal(number, self._receive)
         return self
 
@@ -173,12 +174,14 @@ class Signals:
             signal.signal(number, handler)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            leave_terminal()
         if not self._first:
             self._first, self.received = time.monotonic(), number
             self._trainer.stop()
             self._display.note("finishing this update and saving; press Ctrl-C again to stop at once")
         elif time.monotonic() - self._first > self._grace:
-            raise KeyboardInterrupt if number == signal.SIGINT else Terminated
+            raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
 
 
 def _show_estimate(data: Path, resolved: "Resolved", init: Path | None, machine: "Machine") -> None:
