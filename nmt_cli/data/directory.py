@@ -140,6 +140,8 @@ class DataDirectory:
         files = Manifest.open(path, KIND)
         for name in list(files.files) if hashes else ():
             files.read(name)
+        if "train.arrow" not in files:
+            raise DirectoryError(f"{path} has no training data", hint=_AGAIN)
         vocabularies = Vocabularies.load(path, files)
         sizes = len(vocabularies.source), len(vocabularies.target)
         found = {
@@ -147,8 +149,7 @@ class DataDirectory:
             for name in SPLITS
         }
         train = found["train"]
-        if train is None:
-            raise DirectoryError(f"{path} has no training data", hint=_AGAIN)
+        assert train is not None
         try:
             content = parse_json(files.read(CORPORA))
             corpora = tuple(CorpusRows.from_json(corpus, len(train)) for corpus in content["corpora"])

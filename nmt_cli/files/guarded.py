@@ -45,8 +45,12 @@ class GuardedDirectory:
         for folder, descriptor in self._folders():
             with os.scandir(descriptor) as entries:
                 for entry in entries:
-                    if not entry.is_dir(follow_symlinks=False):
-                        self._check_kind(f"{folder}{entry.name}", entry.stat(follow_symlinks=False).st_mode)
+                    # A temporary file of another process may be gone by now.
+                    with suppress(FileNotFoundError):
+                        if not entry.is_dir(follow_symlinks=False):
+                            self._check_kind(
+                                f"{folder}{entry.name}", entry.stat(follow_symlinks=False).st_mode
+                            )
 
     def names(self, folder: str = "") -> list[str]:
         """The names of the entries of a folder, sorted; none if it does not exist."""
@@ -275,5 +279,6 @@ def _finite(text: str) -> float:
     return number
 
 
-def _raise(error: OSError) -> NoReturn:
-    raise error
+def _raise(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):  # removed in the meantime
+        raise error

@@ -13,7 +13,6 @@ from nmt_cli.files.atomic import MANIFEST, PARTIAL_FILE
 from nmt_cli.files.guarded import GuardedDirectory
 from nmt_cli.files.manifest import Manifest
 
-LOCK = "lock"
 # What training and evaluation add to a run after its manifest was written.
 _RUN_FILES = re.compile(
     r"README\.md|metrics\.jsonl|scores\.jsonl|samples\.json|curves\.svg|lock|state/current\.json"
@@ -26,9 +25,9 @@ def data_refusal(path: Path) -> str | None:
     return _refusal(path, "data")
 
 
-def run_refusal(path: Path, *, locked: bool = False) -> str | None:
-    """Why a directory must not be replaced by a run directory; None if it may be. `locked`: by this process."""
-    return _refusal(path, "run", locked=locked)
+def run_refusal(path: Path) -> str | None:
+    """Why a directory must not be replaced by a run directory; None if it may be, once it is locked."""
+    return _refusal(path, "run")
 
 
 def demo_refusal(path: Path) -> str | None:
@@ -36,7 +35,7 @@ def demo_refusal(path: Path) -> str | None:
     return _refusal(path, "demo")
 
 
-def _refusal(path: Path, kind: str, *, locked: bool = False) -> str | None:
+def _refusal(path: Path, kind: str) -> str | None:
     directory = GuardedDirectory(path)
     if MANIFEST not in directory.names():
         return "contains other files"
@@ -49,8 +48,7 @@ def _refusal(path: Path, kind: str, *, locked: bool = False) -> str | None:
         ours = name == MANIFEST or name in manifest or PARTIAL_FILE.fullmatch(Path(name).name)
         if not ours and not (kind == "run" and _RUN_FILES.fullmatch(name)):
             return f"contains {name}, which nmt did not write"
-    locks = [LOCK] if kind == "run" else [name for name in manifest.files if name.endswith(".arrow")]
-    if not locked and any(_is_locked(directory, name) for name in locks):
+    if any(_is_locked(directory, name) for name in manifest.files if name.endswith(".arrow")):
         return "is in use by another process"
     return None
 

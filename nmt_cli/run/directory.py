@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -42,7 +42,7 @@ from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files.atomic import FileFacts, cannot_write, new_directory
 from nmt_cli.files.guarded import GuardedDirectory, parse_json, read_all
 from nmt_cli.files.manifest import SHA256, Manifest, write_manifest
-from nmt_cli.files.replacement import LOCK, run_refusal
+from nmt_cli.files.replacement import run_refusal
 from nmt_cli.model import Seq2Seq, build_model
 from nmt_cli.model.seq2seq import expected_weights
 from nmt_cli.run.weights import TensorInfo, check_header, load_weights, parse_tensors, read_header
@@ -248,10 +248,9 @@ class RunDirectory:
 @contextmanager
 def new_run(path: Path, *, overwrite: bool) -> Iterator[Path]:
     """Like `new_directory`, but replaces only runs, and none that is in use."""
-    locks = path.is_dir() and run_refusal(path, locked=True) is None and (path / LOCK).exists()
-    replaced = Lock(path) if locks else nullcontext()
-    refusal = partial(run_refusal, locked=locks)
-    with replaced, new_directory(path, overwrite=overwrite, refusal=refusal) as temporary:
+    is_run = path.is_dir() and run_refusal(path) is None
+    replaced = Lock(path) if is_run and (path / LOCK).exists() else nullcontext()
+    with replaced, new_directory(path, overwrite=overwrite, refusal=run_refusal) as temporary:
         yield temporary
 
 
@@ -288,6 +287,9 @@ def listed(folder: Path) -> list[str]:
 
 # ------------------------------------------------------------------------------------------------------------
 # A lock that allows one training process per run directory.
+
+
+LOCK = "lock"
 
 
 class Lock:

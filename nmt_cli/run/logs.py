@@ -62,7 +62,7 @@ class ScoresLog:
 
     def read(self) -> list[dict[str, Any]]:
         """All lines."""
-        return _read_lines(self._directory, SCORES, _is_score)
+        return _read_lines(self._directory, SCORES, lambda record: isinstance(record, dict))
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
@@ -102,8 +102,15 @@ def _is_metric(record: Any) -> bool:
     )
 
 
-def _is_score(record: Any) -> bool:
-    """Whether a line has what the model card needs; false or an exception if not."""
+def is_score(record: Mapping[str, Any]) -> bool:
+    """Whether a line of scores.jsonl has what the model card needs."""
+    try:
+        return _has_scores(record)
+    except (KeyError, TypeError, IndexError, AttributeError):
+        return False
+
+
+def _has_scores(record: Mapping[str, Any]) -> bool:
     texts = (record["test_set"], record["references"][0]["sha256"], record["date"])
     return (
         all(isinstance(text, str) for text in texts)

@@ -11,7 +11,7 @@ from nmt_cli.config import PRESETS
 from nmt_cli.files.guarded import GuardedDirectory
 from nmt_cli.files.markdown import cell
 from nmt_cli.run.directory import RunDirectory
-from nmt_cli.run.logs import ScoresLog
+from nmt_cli.run.logs import ScoresLog, is_score
 
 NAME = "README.md"
 _TEST_SCORES = "## Scores on test sets"
@@ -90,7 +90,8 @@ def update_scores(folder: Path, *, model_sha256: str) -> None:
 
 def _scores_of_model(folder: Path, model_sha256: str | None) -> list[dict[str, Any]]:
     """The scores of this model only, not of an earlier model of the same run."""
-    return [record for record in ScoresLog(folder).read() if record.get("model_sha256") == model_sha256]
+    records = (record for record in ScoresLog(folder).read() if is_score(record))
+    return [record for record in records if record.get("model_sha256") == model_sha256]
 
 
 def _test_scores(records: Sequence[Mapping[str, Any]]) -> list[str]:
