@@ -221,7 +221,18 @@ class RunDirectory:
         if max(config.encoder_layers, config.decoder_layers) > len(header):
             raise DirectoryError(f"{path} has fewer layers than {self.path / CONFIG} says", hint=_RECOPY)
         sizes = len(vocabularies.source), len(vocabularies.target)
-        check_header(header, expected_weights(config, *sizes, shared=vocabularies.joint), path)
+        try:
+            expected = expected_weights(config, *sizes, shared=vocabularies.joint)
+        except (
+            RuntimeError,
+            OverflowError,
+            TypeError,
+            ValueError,
+        ) as error:  # sizes beyond those of any tensor
+            raise DirectoryError(
+                f"{self.path / CONFIG} describes an impossible model", hint=_RECOPY
+            ) from error
+        check_header(header, expected, path)
 
     def publish(self, name: str, content: bytes) -> None:
         """Replace a file that the manifest lists; readers find the old or the new one at every moment."""
