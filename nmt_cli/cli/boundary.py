@@ -2,6 +2,7 @@
 
 import os
 import signal
+import stat
 import sys
 import traceback
 from contextlib import suppress
@@ -116,7 +117,7 @@ def leave_terminal() -> None:
     """After SIGHUP the terminal is gone, and writing to it would fail: what is still printed is dropped."""
     for descriptor in (0, 1, 2):
         with suppress(OSError):
-            if os.isatty(descriptor):
+            if stat.S_ISCHR(os.fstat(descriptor).st_mode):  # a terminal that is gone is none for `isatty`
                 os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
 
 

@@ -201,6 +201,14 @@ def build_model(
     return model
 
 
+def blank_model(
+    config: ModelConfig, source_vocabulary_size: int, target_vocabulary_size: int, *, shared: bool
+) -> Seq2Seq:
+    """A model whose weights will all be replaced: without `initialize`, which takes long for large matrices."""
+    with torch.random.fork_rng(devices=[]):
+        return _assemble(config, source_vocabulary_size, target_vocabulary_size, shared=shared)
+
+
 def expected_weights(
     config: ModelConfig, source_vocabulary_size: int, target_vocabulary_size: int, *, shared: bool
 ) -> dict[str, Tensor]:

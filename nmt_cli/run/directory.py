@@ -43,8 +43,8 @@ from nmt_cli.files.atomic import FileFacts, cannot_write, new_directory
 from nmt_cli.files.guarded import GuardedDirectory, parse_json, read_all
 from nmt_cli.files.manifest import SHA256, Manifest, write_manifest
 from nmt_cli.files.replacement import run_refusal
-from nmt_cli.model import Seq2Seq, build_model
-from nmt_cli.model.seq2seq import expected_weights
+from nmt_cli.model import Seq2Seq
+from nmt_cli.model.seq2seq import blank_model, expected_weights
 from nmt_cli.run.weights import TensorInfo, check_header, load_weights, parse_tensors, read_header
 from nmt_cli.vocabulary import Vocabularies
 
@@ -187,13 +187,6 @@ class RunDirectory:
             hint=f"continue text with nmt generate {self.path}; score it with nmt score {self.path} --target FILE",
         )
 
-    def new_model(self, generator: torch.Generator) -> Seq2Seq:
-        """A newly initialized model with these settings."""
-        source, target = self.vocabularies.source, self.vocabularies.target
-        return build_model(
-            self.config.model, len(source), len(target), shared=self.vocabularies.joint, generator=generator
-        )
-
     def load_model(self, device: torch.device | str = "cpu") -> Seq2Seq:
         """The model of this run, ready to translate."""
         self.files.refresh()
@@ -210,7 +203,8 @@ class RunDirectory:
         self.check_sizes(read_header(descriptor, path, hint=_RECOPY), path)
         with ThreadPoolExecutor(1) as pool:
             reading = pool.submit(lambda: self.files.verified(MODEL, read_all(descriptor), facts))
-            model = self.new_model(torch.Generator())
+            sizes = len(self.vocabularies.source), len(self.vocabularies.target)
+            model = blank_model(self.config.model, *sizes, shared=self.vocabularies.joint)
             content = reading.result()
         load_weights(model, parse_tensors(content, path, hint=_RECOPY), path)
         return model

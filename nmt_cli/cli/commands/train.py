@@ -1,5 +1,6 @@
 """`nmt train`: from a data directory to a run directory."""
 
+import errno
 import os
 import re
 import signal
@@ -23,7 +24,7 @@ from nmt_cli.files.replacement import run_refusal
 
 if TYPE_CHECKING:
     from nmt_cli.config import Resolved
-    from nmt_cli.training import Machine, Trainer
+    from nmt_cli.training import Machine, Report, Trainer
 
 USAGE = "nmt train DATA_DIR --out RUN_DIR, or nmt train --resume RUN_DIR"
 
@@ -132,7 +133,7 @@ def _run(made: "AbstractContextManager[Trainer]", path: Path, level: Verbosity, 
         with Signals(trainer, display) as signals, display:
             try:
                 for report in trainer.run():
-                    display.show(report)
+                    signals.show(report)
             except (KeyboardInterrupt, Terminated):
                 display.note(f"the last checkpoint is intact; resume with: nmt train --resume {path}")
                 raise
@@ -173,9 +174,20 @@ class Signals:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
 
+    def show(self, report: "Report") -> None:
+        """Display a report. A write to a lost terminal may fail before its signal arrives."""
+        try:
+            self._display.show(report)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            self._receive(signal.SIGHUP, None)
+
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGHUP:
             leave_terminal()
+            if self._first:  # the kernel and the shell both send one
+                return
         if not self._first:
             self._first, self.received = time.monotonic(), number
             self._trainer.stop()
