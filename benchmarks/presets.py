@@ -28,7 +28,6 @@ from nmt_cli.config import TRANSLATION_PRESETS, resolve
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.metrics import bleu, tokenizer_for
 from nmt_cli.run import RunDirectory
-from nmt_cli.run.directory import fingerprint
 from nmt_cli.run.logs import ScoresLog
 from nmt_cli.training import Machine, StartReport, StepReport, ValidationReport, start
 from nmt_cli.translator import Translator
@@ -109,8 +108,13 @@ def _demo(folder: Path, pairs: int) -> Path:
 def _rows(data: Path, arguments: argparse.Namespace, scores: ScoresLog) -> Iterator[tuple[str, Result]]:
     """Each system with its result, which is measured unless it is known."""
     for system in arguments.systems or list(TRANSLATION_PRESETS):
+        identity = DataDirectory.open(data).fingerprint
         task = Task(
-            system, fingerprint(data), arguments.updates, tuple(arguments.settings), arguments.threads
+            system,
+            identity,
+            arguments.updates,
+            tuple(arguments.settings),
+            arguments.threads,
         )
         result = _known(task, scores)
         if result is None:

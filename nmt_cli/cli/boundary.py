@@ -2,8 +2,10 @@
 
 import os
 import signal
+import stat
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -16,11 +18,15 @@ from nmt_cli.cli.help import without_types
 from nmt_cli.errors import NmtError
 from nmt_cli.files.atomic import cannot_write
 
-INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
+INTERRUPTED = 128 + signal.SIGINT
 
 
 class Terminated(BaseException):
-    """SIGTERM: unwinds the stack like Ctrl-C, so that temporary files are removed."""
+    """SIGTERM or SIGHUP: unwinds the stack like Ctrl-C, so that temporary files are removed."""
+
+    def __init__(self, number: int = signal.SIGTERM) -> None:
+        super().__init__(number)
+        self.exit_code = 128 + number
 
 
 class Boundary(TyperGroup):
@@ -41,7 +47,7 @@ class Boundary(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
-        previous = signal.signal(signal.SIGTERM, _terminate)
+        previous = {number: signal.signal(number, _terminate) for number in ending_signals()}
         try:
             return super().invoke(ctx)
         except (typer.Exit, typer.Abort):
@@ -53,7 +59,8 @@ class Boundary(TyperGroup):
         except BaseException as error:
             code = _report(error)
         finally:
-            signal.signal(signal.SIGTERM, previous)
+            for number, handler in previous.items():
+                signal.signal(number, handler)
         raise typer.Exit(code)
 
 
@@ -69,7 +76,7 @@ def _report(error: BaseException) -> int:
         return INTERRUPTED
     if isinstance(error, Terminated):
         complain("terminated")
-        return TERMINATED
+        return error.exit_code
     if isinstance(error, OSError):
         problem = cannot_write(Path(error.filename or "the output"), error)
         complain(problem.message, hint=problem.hint)
@@ -99,5 +106,22 @@ def _complain_about_usage(error: typer.TyperException) -> int:
     return error.exit_code
 
 
+def ending_signals() -> tuple[signal.Signals, ...]:
+    """The signals that ask a process to end: SIGTERM, and SIGHUP (a lost terminal) unless nohup ignores it."""
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        return (signal.SIGTERM,)
+    return signal.SIGTERM, signal.SIGHUP
+
+
+def leave_terminal() -> None:
+    """After SIGHUP the terminal is gone, and writing to it would fail: what is still printed is dropped."""
+    for descriptor in (0, 1, 2):
+        with suppress(OSError):
+            if stat.S_ISCHR(os.fstat(descriptor).st_mode):  # a terminal that is gone is none for `isatty`
+                os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
+
+
 def _terminate(number: int, frame: FrameType | None) -> None:
-    raise Terminated
+    if number == signal.SIGHUP:
+        leave_terminal()
+    raise Terminated(number)

@@ -23,6 +23,7 @@ from nmt_cli.config.search import SearchConfig
 from nmt_cli.config.section import Section, problems
 from nmt_cli.config.train import TrainConfig
 from nmt_cli.errors import ConfigError, did_you_mean
+from nmt_cli.files.guarded import parse_json
 from nmt_cli.files.markdown import cell
 
 
@@ -139,12 +140,15 @@ def file_assignments(path: Path) -> list[str]:
     ]
 
 
-def load_resolved(path: Path) -> Resolved:
-    """Read back what `Resolved.to_json` wrote."""
-    content = json.loads(path.read_text(encoding="utf-8"))
+def load_resolved(content: bytes) -> Resolved:
+    """Read back what `Resolved.to_json` wrote; a ValueError, KeyError or TypeError if it did not."""
+    document = parse_json(content)
     # A setting that is newer than the file has its default.
-    provenance = {name: content["provenance"].get(name, "default") for name in setting_names()}
-    return Resolved(Config.model_validate(content["settings"]), provenance)
+    provenance = {name: str(document["provenance"].get(name, "default")) for name in setting_names()}
+    try:
+        return Resolved(Config.model_validate(document["settings"]), provenance)
+    except ValidationError as error:
+        raise ValueError("; ".join(problems(error, {}))) from error
 
 
 def setting_names() -> list[str]:

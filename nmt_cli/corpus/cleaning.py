@@ -45,12 +45,19 @@ def write_replacements(path: Path, replacements: tuple[tuple[str, str], ...]) ->
 def read_replacements(path: Path) -> tuple[tuple[str, str], ...]:
     """Read a table of two tab-separated columns (from, to); an empty second column deletes."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
+        content = path.read_bytes()
     except OSError as error:
         raise CorpusError(
             f"cannot read the normalization table {path}: {error.strerror}",
             hint="data.normalization names a TSV file with two columns: from, to",
         ) from error
+    return parse_replacements(content, path)
+
+
+def parse_replacements(content: bytes, path: Path) -> tuple[tuple[str, str], ...]:
+    """The replacements in the content of the table at `path`."""
+    try:
+        lines = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     except UnicodeDecodeError as error:
         raise CorpusError(
             f"the normalization table {path} is not UTF-8", hint="convert it with iconv"

@@ -13,21 +13,26 @@ The splits are Arrow streams, which `datasets.Dataset.from_file` can open too.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from nmt_cli.config import Config, Resolved, load_resolved
 from nmt_cli.config.presets import MONOLINGUAL_PRESET
 from nmt_cli.data.split import Side, Split, SplitWriter, writing
+from nmt_cli.data.text_files import is_language
 from nmt_cli.errors import DirectoryError
-from nmt_cli.files.manifest import check_manifest, write_manifest
+from nmt_cli.files.guarded import GuardedDirectory, parse_json
+from nmt_cli.files.manifest import Manifest, write_manifest
 from nmt_cli.vocabulary import Vocabularies
 
 __all__ = ["SPLITS", "CorpusRows", "DataDirectory", "Side", "Split", "SplitWriter"]
 
+KIND = "data"
 SPLITS = ("train", "valid", "test")
+CORPORA, CONFIG = "corpora.json", "config.json"
 
 _AGAIN = "`nmt preprocess` creates a new data directory"
 
@@ -41,12 +46,31 @@ class CorpusRows:
     stop: int
     weight: float = 1.0
 
+    @classmethod
+    def from_json(cls, content: Any, rows: int) -> Self:
+        """The inverse of `asdict`; a ValueError or TypeError unless it describes some of `rows` training rows."""
+        corpus = cls(**content)
+        numbers_are_valid = type(corpus.start) is int and type(corpus.stop) is int
+        if not numbers_are_valid or not 0 <= corpus.start <= corpus.stop <= rows:
+            raise ValueError("the rows of a corpus are not in train.arrow")
+        if not isinstance(corpus.name, str) or isinstance(corpus.weight, bool | str):
+            raise TypeError("a corpus has no name or no weight")
+        if not (math.isfinite(corpus.weight) and corpus.weight > 0):
+            raise ValueError("the weight of a corpus is not positive")
+        return corpus
+
 
 def preset_for(path: Path) -> tuple[str, str] | None:
     """The preset to use for a data directory if none is given, and why; None for the default preset."""
     try:
-        monolingual = not json.loads((path / "corpora.json").read_text("utf-8"))["source_lang"]
-    except (OSError, ValueError, KeyError, TypeError):  # `DataDirectory.open` reports the problem
+        monolingual = not GuardedDirectory(path).read_json(CORPORA)["source_lang"]
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        DirectoryError,
+    ):  # `DataDirectory.open` reports the problem
         return None
     return (MONOLINGUAL_PRESET, "monolingual text") if monolingual else None
 
@@ -64,6 +88,12 @@ class DataDirectory:
     train: Split
     valid: Split | None
     test: Split | None
+    files: Manifest
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies the data wherever it is: the hash of the manifest, which has the hashes of all files."""
+        return self.files.sha256
 
     @property
     def is_monolingual(self) -> bool:
@@ -94,35 +124,49 @@ class DataDirectory:
         }
         with writing(path):
             # File names may have bytes that are not UTF-8, which are written as escapes.
-            (path / "corpora.json").write_text(
+            (path / CORPORA).write_text(
                 json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8", errors="backslashreplace"
             )
-            (path / "config.json").write_text(resolved.to_json(), "utf-8")
+            (path / CONFIG).write_text(resolved.to_json(), "utf-8")
         vocabularies.save(path)
-        write_manifest(path, "data")
+        write_manifest(path, KIND)
 
     @classmethod
     def open(cls, path: Path, *, hashes: bool = False) -> Self:
-        """Check the manifest (with `hashes`, all contents) and map the splits."""
-        check_manifest(path, "data", hashes=hashes)
-        try:
-            content = json.loads((path / "corpora.json").read_text("utf-8"))
-            corpora = tuple(CorpusRows(**corpus) for corpus in content["corpora"])
-            languages = str(content["source_lang"]), str(content["target_lang"])
-            resolved = load_resolved(path / "config.json")
-        except (OSError, ValueError, KeyError, TypeError) as error:  # pydantic's errors are ValueErrors
-            raise DirectoryError(f"the settings in {path} cannot be read: {error}", hint=_AGAIN) from error
-        splits = {name: path / f"{name}.arrow" for name in SPLITS}
-        found = {name: Split.open(file) if file.exists() else None for name, file in splits.items()}
-        if found["train"] is None:
+        """Check the manifest and all files that are used, and map the splits; with `hashes`, check the others too.
+
+        The splits are large: they are hashed again only when they have changed.
+        """
+        files = Manifest.open(path, KIND)
+        for name in list(files.files) if hashes else ():
+            files.read(name)
+        if "train.arrow" not in files:
             raise DirectoryError(f"{path} has no training data", hint=_AGAIN)
+        vocabularies = Vocabularies.load(path, files)
+        sizes = len(vocabularies.source), len(vocabularies.target)
+        found = {
+            name: Split.open_verified(files, f"{name}.arrow", sizes) if f"{name}.arrow" in files else None
+            for name in SPLITS
+        }
+        train = found["train"]
+        assert train is not None
+        try:
+            content = parse_json(files.read(CORPORA))
+            corpora = tuple(CorpusRows.from_json(corpus, len(train)) for corpus in content["corpora"])
+            languages = content["source_lang"], content["target_lang"]
+            if not (languages[0] == "" or is_language(languages[0])) or not is_language(languages[1]):
+                raise ValueError("a language is not a language code")
+            resolved = load_resolved(files.read(CONFIG))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DirectoryError(f"the settings in {path} cannot be read: {error}", hint=_AGAIN) from error
         return cls(
             path,
             *languages,
-            vocabularies=Vocabularies.load(path),
+            vocabularies=vocabularies,
             resolved=resolved,
             corpora=corpora,
-            train=found["train"],
+            train=train,
             valid=found["valid"],
             test=found["test"],
+            files=files,
         )

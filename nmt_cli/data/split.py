@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import mmap
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +18,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nmt_cli.errors import DirectoryError
-from nmt_cli.files.atomic import cannot_write
+from nmt_cli.files.atomic import FileFacts, cannot_write
+from nmt_cli.files.manifest import Manifest
+from nmt_cli.files.verified import is_verified
 from nmt_cli.vocabulary.token_ids import Ragged, gather, narrowest, offsets_of
 
 Side = Literal["source", "target"]
@@ -116,25 +120,71 @@ class Split:
     def __init__(self, columns: dict[str, _Column], rows: int) -> None:
         self._columns = columns
         self._rows = rows
+        self._groups: Sequence[Any] = ()
 
     @classmethod
     def open(cls, path: Path) -> Self:
         """Map a file written by `SplitWriter`."""
         try:
-            buffer = pa.memory_map(os.fsencode(path)).read_buffer()
-        except (OSError, pa.ArrowInvalid) as error:
-            raise DirectoryError(f"cannot read {path}: {error}", hint=_AGAIN) from error
+            with path.open("rb") as file:
+                return cls._map(file.fileno(), path)
+        except OSError as error:
+            raise DirectoryError(f"cannot read {path}: {error.strerror}", hint=_AGAIN) from error
+
+    @classmethod
+    def open_verified(cls, files: Manifest, name: str, sizes: tuple[int, int]) -> Split:
+        """Map a file of a data directory; its ids must be those of vocabularies of these sizes.
+
+        The file is hashed and its ids are checked only when it has changed.
+        """
+        path = files.directory.path / name
+
+        def verified(descriptor: int, facts: FileFacts) -> Split:
+            split = cls._map(descriptor, path)
+            purpose = f"ids below {sizes[0]} and {sizes[1]}"
+            check = lambda: split._check_contents(path, sizes)  # noqa: E731
+            if not is_verified(path, descriptor, facts["sha256"], purpose=purpose, check=check):
+                raise files.changed(name)
+            return split
+
+        return files.use(name, verified)
+
+    @classmethod
+    def _map(cls, descriptor: int, path: Path) -> Self:
         try:
+            # The mapping keeps the file open, and with it the lock: the file is in use.
+            with suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            buffer = pa.py_buffer(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
             groups = list(pa.ipc.open_stream(buffer))
-        except (OSError, pa.ArrowInvalid) as error:
+            wanted = ["source", "target", "source_text", "target_text"]
+            if groups and (
+                groups[0].schema.names != wanted or any(group.num_rows != _GROUP for group in groups[:-1])
+            ):
+                raise DirectoryError(f"{path} was not written by nmt", hint=_AGAIN)
+            columns = {name: _Column(buffer, [group.column(name) for group in groups]) for name in wanted}
+        except (OSError, ValueError, TypeError, AttributeError, AssertionError, NotImplementedError) as error:
+            # Arrow's errors are OSErrors, ValueErrors and TypeErrors, and so is that of an empty file.
             raise DirectoryError(f"{path} is damaged or not an Arrow stream: {error}", hint=_AGAIN) from error
-        wanted = ["source", "target", "source_text", "target_text"]
-        if groups and (
-            groups[0].schema.names != wanted or any(group.num_rows != _GROUP for group in groups[:-1])
-        ):
-            raise DirectoryError(f"{path} was not written by nmt", hint=_AGAIN)
-        columns = {name: _Column(buffer, [group.column(name) for group in groups]) for name in wanted}
-        return cls(columns, sum(group.num_rows for group in groups))
+        split = cls(columns, sum(group.num_rows for group in groups))
+        split._groups = groups
+        return split
+
+    def _check_contents(self, path: Path, sizes: tuple[int, int]) -> None:
+        """Raise an error unless all offsets, ids and texts are valid; reads the whole file."""
+        try:
+            for group in self._groups:
+                group.validate(full=True)
+                for side, size in zip(("source", "target"), sizes, strict=True):
+                    ids = group.column(side).flatten()
+                    if group.column(side).null_count or ids.null_count:
+                        raise ValueError("empty cells")
+                    if len(ids) and int(ids.to_numpy().max()) >= size:
+                        raise ValueError(f"a {side} id is not in the vocabulary")
+                    if group.column(f"{side}_text").null_count:
+                        raise ValueError("empty cells")
+        except (ValueError, TypeError, OSError, NotImplementedError) as error:
+            raise DirectoryError(f"{path} is damaged: {error}", hint=_AGAIN) from error
 
     def __len__(self) -> int:
         return self._rows
@@ -175,6 +225,10 @@ class _Column:
 
     def __init__(self, buffer: Any, groups: Sequence[Any]) -> None:
         is_list = bool(groups) and pa.types.is_large_list(groups[0].type)
+        if groups and not is_list and not pa.types.is_large_string(groups[0].type):
+            raise TypeError(f"a column of type {groups[0].type}")
+        if is_list and not pa.types.is_unsigned_integer(groups[0].type.value_type):
+            raise TypeError(f"ids of type {groups[0].type.value_type}")
         dtype = np.dtype(groups[0].type.value_type.to_pandas_dtype() if is_list else np.uint8)
         self._offsets = _view(buffer, np.dtype(np.int64))
         self._values = _view(buffer, dtype)

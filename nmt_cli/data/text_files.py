@@ -20,7 +20,12 @@ def text_names(split: str, source_lang: str, target_lang: str) -> tuple[str, ...
     return f"{split}.{source_lang}", f"{split}.{target_lang}"
 
 
+def is_language(code: object) -> bool:
+    """Whether something is a language code: a plain word, since it becomes part of file names."""
+    return isinstance(code, str) and _CODE.fullmatch(code) is not None and code not in _TAKEN
+
+
 def check_language(code: str) -> None:
     """Raise an error if a language code, which becomes part of file names, is not a plain word."""
-    if not _CODE.fullmatch(code) or code in _TAKEN:
+    if not is_language(code):
         raise UsageError(f"{code!r} is not a language code", hint="use a code such as de, en or pt_BR")

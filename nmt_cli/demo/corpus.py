@@ -19,6 +19,8 @@ from nmt_cli.demo.sentences import sentence
 from nmt_cli.demo.tree import Sentence, combinations
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import new_directory
+from nmt_cli.files.manifest import write_manifest
+from nmt_cli.files.replacement import demo_refusal
 
 Pair = tuple[str, str]
 
@@ -124,18 +126,14 @@ def write(out: Path, size: int, *, seed: int = 1, overwrite: bool = False) -> De
     `overwrite` replaces an earlier demo corpus; a directory with anything else in it is never touched.
     """
     _check_size(size)
-    with new_directory(out, overwrite=overwrite, ours=_is_demo_corpus) as building:
+    with new_directory(out, overwrite=overwrite, refusal=demo_refusal) as building:
         corpus = generate(size, seed=seed)
         for split, pairs in zip(SPLITS, corpus, strict=True):
             for side, language in enumerate(LANGUAGES):
                 text = "".join(f"{pair[side]}\n" for pair in pairs)
                 (building / f"{split}.{language}").write_text(text, "utf-8", newline="\n")
+        write_manifest(building, "demo")
     return corpus
-
-
-def _is_demo_corpus(directory: Path) -> bool:
-    ours = {f"{split}.{language}" for split in SPLITS for language in LANGUAGES}
-    return ours.issuperset(path.name for path in directory.iterdir())
 
 
 def _check_size(size: int) -> None:

@@ -34,7 +34,9 @@ def draw_curves(records: Sequence[Mapping[str, Any]]) -> str:
     """The records of metrics.jsonl as an SVG: a panel for the loss and, except for language models, one for scores."""
     steps = [record for record in records if record["kind"] == "step" and record["perplexity"] is not None]
     validations = [
-        record for record in records if record["kind"] == "validation" and not record.get("averaged")
+        record
+        for record in records
+        if record["kind"] == "validation" and not record.get("averaged") and record["loss"] is not None
     ]
     train = [(record["update"], math.log(max(record["perplexity"], 1e-9))) for record in steps]
     valid = [(record["update"], record["loss"]) for record in validations]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from nmt_cli.errors import NmtError
 from nmt_cli.evaluation.result import Example, Examples, FrequencyBucket, LengthBucket
 from nmt_cli.evaluation.texts import Lines, Text, refuse_empty
+from nmt_cli.files.manifest import Manifest
 from nmt_cli.metrics.corpus_metric import WITHOUT_SPACES, CorpusMetric
 
 if TYPE_CHECKING:
@@ -142,11 +143,9 @@ class TrainingText:
     @classmethod
     def of_run(cls, run: RunDirectory, words: WordSplitter) -> TrainingText | None:
         """From the data directory that a run was trained on, if it is still there and unchanged."""
-        from nmt_cli.run.directory import fingerprint
-
         path = Path(run.facts.data)
         try:
-            unchanged = fingerprint(path) == run.facts.data_sha256
+            unchanged = Manifest.open(path, "data").sha256 == run.facts.data_sha256
             return cls.of_data(path, words) if unchanged else None
         except (OSError, NmtError):  # moved or deleted, which is nothing to complain about
             return None

@@ -4,21 +4,21 @@ A process that is killed leaves at most a temporary file or directory behind, wh
 """
 
 import errno
-import hashlib
-import json
 import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from nmt_cli.errors import OutputError, UsageError
 
 MANIFEST = "manifest.json"
 
-_PARTIAL_FILE = re.compile(r"\..+\.partial-\d+")
+PARTIAL_FILE = re.compile(r"\.(.+)\.partial-(\d+)")
+Refusal = Callable[[Path], str | None]
+"""Why an existing directory must not be replaced; None if it may be."""
 
 
 class FileFacts(TypedDict):
@@ -28,48 +28,24 @@ class FileFacts(TypedDict):
     sha256: str
 
 
-def write_bytes(path: Path, content: bytes) -> FileFacts:
-    """Replace `path` by `content` in one rename."""
-    with new_file(path) as temporary:
-        temporary.write_bytes(content)
-    synchronize(path.parent)
-    return FileFacts(size=len(content), sha256=hashlib.sha256(content).hexdigest())
-
-
-def write_text(path: Path, content: str) -> FileFacts:
-    """Replace `path` by text in one rename."""
-    return write_bytes(path, content.encode())
-
-
-def write_json(path: Path, content: Any) -> FileFacts:
-    """Replace `path` by a JSON document in one rename."""
-    return write_text(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
-
-
-def has_manifest(directory: Path) -> bool:
-    """Whether nmt wrote this directory: no other directory is ever replaced."""
-    return (directory / MANIFEST).exists()
-
-
 @contextmanager
-def new_directory(
-    path: Path, *, overwrite: bool, ours: Callable[[Path], bool] = has_manifest
-) -> Iterator[Path]:
+def new_directory(path: Path, *, overwrite: bool, refusal: Refusal) -> Iterator[Path]:
     """Yield a temporary directory next to `path`, renamed to `path` when the block ends without an error.
 
     If anything fails, `path` is left untouched and the temporary directory is removed. With `overwrite`, an
-    existing directory is replaced, but only if `ours` accepts it.
+    existing directory is replaced unless there is a `refusal`.
     """
     path = path.resolve()  # a symbolic link is kept; its target is written
+    _refuse_places(path)
     temporary = path.with_name(f".{path.name}.partial-{os.getpid()}")
     try:
-        _remove_leftovers(path)
-        _refuse_existing(path, overwrite=overwrite, ours=ours)
+        _remove_old_directories(path)
+        _refuse_existing(path, overwrite=overwrite, refusal=refusal)
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.mkdir()
         yield temporary
         _synchronize_tree(temporary)
-        _refuse_existing(path, overwrite=overwrite, ours=ours)  # it may have appeared in the meantime
+        _refuse_existing(path, overwrite=overwrite, refusal=refusal)  # it may have appeared in the meantime
         _replace(path, temporary)
     except OSError as error:
         raise cannot_write(path, error) from error
@@ -95,6 +71,8 @@ def new_file(path: Path) -> Iterator[Path]:
         return
     temporary = path.with_name(f".{path.name}.partial-{os.getpid()}")
     try:
+        if path.parent.is_dir():
+            remove_leftovers(path.parent, path.name)
         yield temporary
         synchronize(temporary)
         temporary.replace(path)
@@ -105,9 +83,9 @@ def new_file(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def check_new_directory(path: Path, *, overwrite: bool) -> None:
+def check_new_directory(path: Path, *, overwrite: bool, refusal: Refusal) -> None:
     """Raise what `new_directory` would raise for this path, before any work is done."""
-    _refuse_existing(path.resolve(), overwrite=overwrite, ours=has_manifest)
+    _refuse_existing(path.resolve(), overwrite=overwrite, refusal=refusal)
 
 
 def cannot_write(path: Path, error: OSError) -> OutputError:
@@ -137,27 +115,29 @@ def synchronize(path: Path) -> None:
         os.close(descriptor)
 
 
-def remove_partial_files(directory: Path) -> None:
-    """Remove temporary files of killed processes. Call it only while holding the directory's lock."""
-    for path in directory.iterdir():
-        if path.is_file() and _PARTIAL_FILE.fullmatch(path.name):
-            path.unlink(missing_ok=True)
+def remove_leftovers(folder: int | Path, base: str) -> None:
+    """Remove the temporary files that killed processes left of the file `base` in a folder."""
+    for name in os.listdir(folder):  # noqa: PTH208 - of a descriptor
+        match = PARTIAL_FILE.fullmatch(name)
+        if match and match[1] == base and not is_alive(int(match[2])):
+            with suppress(OSError):
+                if isinstance(folder, int):
+                    os.unlink(name, dir_fd=folder)
+                else:
+                    (folder / name).unlink()
 
 
-def _refuse_existing(path: Path, *, overwrite: bool, ours: Callable[[Path], bool]) -> None:
-    if path in (Path.cwd(), *Path.cwd().parents):
-        raise UsageError(
-            f"{path} is the current directory or one of its parents", hint="choose another --out"
-        )
+def _refuse_existing(path: Path, *, overwrite: bool, refusal: Refusal) -> None:
+    _refuse_places(path)
     if not path.exists():
         return
     if not path.is_dir():
         raise UsageError(f"{path} exists and is not a directory", hint="choose another --out")
     if not any(path.iterdir()):
         return
-    if not ours(path):
+    if reason := refusal(path):
         raise UsageError(
-            f"{path} contains other files, so it is not overwritten",
+            f"{path} {reason}, so it is not overwritten",
             hint="choose another --out, or delete the directory yourself",
         )
     if not overwrite:
@@ -166,20 +146,33 @@ def _refuse_existing(path: Path, *, overwrite: bool, ours: Callable[[Path], bool
         )
 
 
-def _remove_leftovers(path: Path) -> None:
+def _refuse_places(path: Path) -> None:
+    """The current directory, the home directory and everything above them are never written to as a whole."""
+    places = {"the root directory": lambda: Path("/"), "the current directory": Path.cwd}
+    for name, find in {**places, "your home directory": Path.home}.items():
+        with suppress(OSError, RuntimeError):  # no home; a current directory that was deleted
+            place = find().resolve()
+            if path in (place, *place.parents):
+                above = "" if path == place else " or one of its parents"
+                raise UsageError(f"{path} is {name}{above}", hint="choose another --out")
+
+
+def _remove_old_directories(path: Path) -> None:
     """Remove temporary directories of killed processes next to `path`; restore one that was being replaced."""
     pattern = re.compile(rf"\.{re.escape(path.name)}\.(partial|old)-(\d+)")
     siblings = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
     for sibling in siblings:
         match = pattern.fullmatch(sibling.name)
-        if match and not _is_alive(int(match[2])):
+        # A container may give every process the same id: what has our own id is a leftover, too.
+        if match and (int(match[2]) == os.getpid() or not is_alive(int(match[2]))):
             if match[1] == "old" and not path.exists():
                 sibling.rename(path)
             else:
                 shutil.rmtree(sibling, ignore_errors=True)
 
 
-def _is_alive(process: int) -> bool:
+def is_alive(process: int) -> bool:
+    """Whether a process with this id exists."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):

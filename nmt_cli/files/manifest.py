@@ -1,15 +1,216 @@
-"""manifest.json: the kind and format version of a directory, and the size and SHA-256 of each file in it."""
+"""manifest.json: the kind and format version of a directory, and the size and SHA-256 of each file in it.
+
+Only files that the manifest lists are used, and each is compared with its hash when it is used.
+
+A file is replaced while others read it, in an order that leaves the old or the new one readable at every moment:
+
+    1. the new content is written to a file named after it, such as model-1a2b3c4d.safetensors
+    2. the manifest is replaced by one with the new hash: this rename is the switch
+    3. the new file is renamed to its usual name, model.safetensors
+
+A reader looks for the file named after the hash in its manifest, then for the usual name. If neither matches, it reads
+the manifest again: it had the old one, and the switch is over.
+"""
+
+from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Self, TypeVar
 
 from nmt_cli.errors import DirectoryError
 from nmt_cli.files.atomic import MANIFEST, FileFacts, new_file
+from nmt_cli.files.guarded import JSON_LIMIT, GuardedDirectory, parse_json, read_all
 
 FORMAT = 1
+
+SHA256 = re.compile(r"[0-9a-f]{64}")
+_Result = TypeVar("_Result")
+
+
+class MismatchError(DirectoryError):
+    """A file is not the one that the manifest describes."""
+
+
+class Manifest:
+    """The files that a directory lists, each checked when it is used."""
+
+    def __init__(self, directory: GuardedDirectory, kind: str, again: str) -> None:
+        """`again`: how to make such a directory, for the hints of errors."""
+        self.directory, self.kind, self._again = directory, kind, again
+        self.sha256 = ""  # of the manifest itself, which identifies the contents of all files
+        self.files: Mapping[str, FileFacts] = {}
+        self.refresh()
+
+    @classmethod
+    def open(cls, path: Path, kind: str) -> Self:
+        """Read the manifest, and compare the names, types and sizes of all files.
+
+        Raises an error if the directory is of another kind or a newer format, contains links or devices, or was
+        changed after it was written.
+        """
+        again = f"`nmt {'preprocess' if kind == 'data' else 'train'}` creates a new one"
+        if not path.is_dir():
+            raise DirectoryError(f"there is no directory {path}", hint=f"check the name; {again}")
+        directory = GuardedDirectory(path)
+        manifest = cls(directory, kind, again)
+        directory.check()
+        for name in list(manifest.files):
+            manifest.use(name, lambda descriptor, facts: None)
+        return manifest
+
+    def refresh(self) -> bool:
+        """Read the manifest again; whether it has changed."""
+        content = self._read()
+        digest = hashlib.sha256(content).hexdigest()
+        changed = digest != self.sha256
+        if changed:
+            self.files = self._parse(content)
+            self.sha256 = digest
+        return changed
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.files
+
+    def read(self, name: str) -> bytes:
+        """The content of a file, compared with its hash."""
+        return self.use(name, lambda descriptor, facts: self.verified(name, read_all(descriptor), facts))
+
+    def use(self, name: str, function: Callable[[int, FileFacts], _Result]) -> _Result:
+        """`function` of a descriptor of the file and its facts; called again if another process replaces the file."""
+        if name not in self.files:
+            raise DirectoryError(
+                f"{self.directory.path / name} is missing", hint=f"copy the whole directory; {self._again}"
+            )
+        while True:
+            try:
+                with self._open(name) as descriptor:
+                    return function(descriptor, self.files[name])
+            except MismatchError:
+                if not self.refresh() or name not in self.files:
+                    raise
+
+    def verified(self, name: str, content: bytes, facts: FileFacts) -> bytes:
+        """The content, if it has the right hash."""
+        if hashlib.sha256(content).hexdigest() != facts["sha256"]:
+            raise self.changed(name)
+        return content
+
+    def changed(self, name: str) -> MismatchError:
+        """The error for a file whose content is not the one that was written."""
+        return MismatchError(
+            f"{self.directory.path / name} was changed after it was written",
+            hint=f"restore it; {self._again}",
+        )
+
+    def publish(self, name: str, content: bytes) -> None:
+        """Replace or add a file; readers find the old or the new one at every moment."""
+        self.refresh()
+        facts = FileFacts(size=len(content), sha256=hashlib.sha256(content).hexdigest())
+        if self.files.get(name) != facts:
+            new = _content_name(name, facts)
+            self.directory.write(new, content)
+            try:
+                files = {**self.files, name: facts}
+                self.directory.write_text(MANIFEST, _dump(self.kind, files))
+            except BaseException:
+                self.directory.remove(new)
+                raise
+            self.refresh()
+        self._settle(name)
+
+    def _settle(self, name: str) -> None:
+        """Give the current file its usual name, and remove those that killed processes left."""
+        current = _content_name(name, self.files[name])
+        if self.directory.exists(current):
+            self.directory.rename(current, name)
+        leftover = re.compile(re.escape(_content_name(name, None)).replace("HASH", "[0-9a-f]{8}"))
+        for other in self.directory.names():
+            if leftover.fullmatch(other):
+                self.directory.remove(other)
+
+    @contextmanager
+    def _open(self, name: str) -> Iterator[int]:
+        """The file named after its content, if publishing is not over, or else the file of this name."""
+        path, facts = self.directory.path / name, self.files[name]
+        try:
+            with self._either(_content_name(name, facts), name) as descriptor:
+                size = os.fstat(descriptor).st_size
+                if size < facts["size"]:
+                    raise MismatchError(
+                        f"{path} is truncated: {size} of {facts['size']} bytes",
+                        hint=f"copy it again; {self._again}",
+                    )
+                if size > facts["size"]:
+                    raise self.changed(name)
+                yield descriptor
+        except FileNotFoundError as error:
+            raise MismatchError(
+                f"{path} is missing", hint=f"copy the whole directory; {self._again}"
+            ) from error
+        except OSError as error:
+            raise DirectoryError(
+                f"cannot read {path}: {error.strerror or error}", hint="check its permissions"
+            ) from error
+
+    @contextmanager
+    def _either(self, first: str, second: str) -> Iterator[int]:
+        with ExitStack() as stack:
+            try:
+                descriptor = stack.enter_context(self.directory.open(first))
+            except FileNotFoundError:
+                descriptor = stack.enter_context(self.directory.open(second))
+            yield descriptor
+
+    def _read(self) -> bytes:
+        path = self.directory.path
+        try:
+            if not self.directory.exists(MANIFEST):
+                raise DirectoryError(
+                    f"{path} has no {MANIFEST}", hint=f"give a {self.kind} directory; {self._again}"
+                )
+        except OSError as error:
+            raise DirectoryError(
+                f"cannot read {path}: {error.strerror}", hint="check its permissions"
+            ) from error
+        return self.directory.read(MANIFEST, limit=JSON_LIMIT)
+
+    def _parse(self, content: bytes) -> dict[str, FileFacts]:
+        path = self.directory.path
+        try:
+            document = parse_json(content)
+            version, kind = document["format"], document["kind"]
+            if type(version) is not int or type(kind) is not str:
+                raise ValueError("format or kind")
+            if version > FORMAT:
+                raise DirectoryError(
+                    f"{path} has format {version}, but this version of nmt reads formats up to {FORMAT}",
+                    hint="upgrade nmt-cli",
+                )
+            files = {name: file_facts(facts) for name, facts in document["files"].items()}
+            for name in files:
+                parts = PurePosixPath(name).parts
+                # A manifest from an untrusted source must not refer to files outside the directory.
+                if not parts or parts[0] == "/" or ".." in parts or "\0" in name:
+                    raise ValueError(name)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DirectoryError(f"{path / MANIFEST} is damaged", hint=self._again) from error
+        if kind != self.kind:
+            raise DirectoryError(f"{path} is a {kind} directory", hint=f"give a {self.kind} directory")
+        return files
+
+
+def file_facts(content: Any) -> FileFacts:
+    """Size and hash of a file from JSON; a ValueError or TypeError if that is not what it is."""
+    size, sha256 = content["size"], content["sha256"]
+    if type(size) is not int or size < 0 or not SHA256.fullmatch(sha256):
+        raise ValueError(content)
+    return FileFacts(size=size, sha256=sha256)
 
 
 def write_manifest(directory: Path, kind: str, files: Iterable[str] | None = None) -> None:
@@ -17,10 +218,9 @@ def write_manifest(directory: Path, kind: str, files: Iterable[str] | None = Non
 
     `kind` is the kind of directory, such as `data` or `run`.
     """
-    names = _all_files(directory) if files is None else sorted(files)
-    content = {"format": FORMAT, "kind": kind, "files": {name: _describe(directory / name) for name in names}}
+    names = _all_files(directory) if files is None else files
     with new_file(directory / MANIFEST) as path:
-        path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        path.write_text(_dump(kind, {name: _describe(directory / name) for name in names}), "utf-8")
 
 
 def check_manifest(directory: Path, kind: str, *, hashes: bool = False) -> None:
@@ -28,48 +228,20 @@ def check_manifest(directory: Path, kind: str, *, hashes: bool = False) -> None:
 
     Sizes are always compared; with `hashes`, the contents too, which reads every file.
     """
-    again = f"`nmt {'preprocess' if kind == 'data' else 'train'}` creates a new one"
-    if not directory.is_dir():
-        raise DirectoryError(f"there is no directory {directory}", hint=f"check the name; {again}")
-    content = _read(directory / MANIFEST, kind, again)
-    if content["kind"] != kind:
-        raise DirectoryError(f"{directory} is a {content['kind']} directory", hint=f"give a {kind} directory")
-    for name, expected in content["files"].items():
-        path = directory / name
-        if not path.is_file():
-            raise DirectoryError(f"{path} is missing", hint=f"copy the whole directory; {again}")
-        size = path.stat().st_size
-        if size < expected["size"]:
-            raise DirectoryError(
-                f"{path} is truncated: {size} of {expected['size']} bytes", hint=f"copy it again; {again}"
-            )
-        if size > expected["size"] or (hashes and _sha256(path) != expected["sha256"]):
-            raise DirectoryError(f"{path} was changed after it was written", hint=f"restore it; {again}")
+    manifest = Manifest.open(directory, kind)
+    for name in list(manifest.files) if hashes else ():
+        manifest.read(name)
 
 
-def _read(path: Path, kind: str, again: str) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        version, _, files = int(content["format"]), str(content["kind"]), dict(content["files"])
-        if version > FORMAT:
-            raise DirectoryError(
-                f"{path.parent} has format {version}, but this version of nmt reads formats up to {FORMAT}",
-                hint="upgrade nmt-cli",
-            )
-        for name, expected in files.items():
-            # A manifest from an untrusted source must not refer to files outside the directory.
-            if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
-                raise ValueError(name)
-            int(expected["size"]), str(expected["sha256"])
-    except FileNotFoundError as error:
-        hint = f"give a {kind} directory; {again}"
-        raise DirectoryError(f"{path.parent} has no {MANIFEST}", hint=hint) from error
-    except OSError as error:
-        raise DirectoryError(f"cannot read {path}: {error.strerror}", hint="check its permissions") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DirectoryError(f"{path} is damaged", hint=again) from error
-    assert isinstance(content, dict)
-    return content
+def _content_name(name: str, facts: FileFacts | None) -> str:
+    """Such as model-1a2b3c4d.safetensors; with HASH for any hash."""
+    path = PurePosixPath(name)
+    return str(path.with_name(f"{path.stem}-{facts['sha256'][:8] if facts else 'HASH'}{path.suffix}"))
+
+
+def _dump(kind: str, files: Mapping[str, FileFacts]) -> str:
+    content = {"format": FORMAT, "kind": kind, "files": dict(sorted(files.items()))}
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def _all_files(directory: Path) -> list[str]:
@@ -78,9 +250,5 @@ def _all_files(directory: Path) -> list[str]:
 
 
 def _describe(path: Path) -> FileFacts:
-    return FileFacts(size=path.stat().st_size, sha256=_sha256(path))
-
-
-def _sha256(path: Path) -> str:
     with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        return FileFacts(size=path.stat().st_size, sha256=hashlib.file_digest(stream, "sha256").hexdigest())

@@ -12,6 +12,7 @@ from typing import Any
 from nmt_cli.config import Config, load_resolved
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files.atomic import MANIFEST
+from nmt_cli.files.guarded import JSON_LIMIT, GuardedDirectory
 from nmt_cli.files.manifest import check_manifest
 from nmt_cli.info.machine import disk_use
 from nmt_cli.run.logs import MetricsLog, ScoresLog
@@ -75,9 +76,10 @@ def run_info(path: Path) -> RunInfo:
     """Information about one run."""
     check_manifest(path, "run")
     try:
-        facts = json.loads((path / "run.json").read_text("utf-8"))
-        resolved = load_resolved(path / "config.json")
-        model_sha256 = json.loads((path / MANIFEST).read_text("utf-8"))["files"].get(_MODEL, {}).get("sha256")
+        directory = GuardedDirectory(path)
+        facts = directory.read_json("run.json")
+        resolved = load_resolved(directory.read("config.json", limit=JSON_LIMIT))
+        model_sha256 = directory.read_json(MANIFEST)["files"].get(_MODEL, {}).get("sha256")
         languages = facts["source_lang"], facts["target_lang"]
         data, data_sha256 = facts["data"], facts["data_sha256"]
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -193,22 +193,45 @@ def build_model(
     generator: torch.Generator,
 ) -> Seq2Seq:
     """A model with initial weights drawn from `generator`; `shared`: both sides use one vocabulary."""
+    with torch.random.fork_rng(
+        devices=[]
+    ):  # torch's own initialization must not advance the global generator
+        model = _assemble(config, source_vocabulary_size, target_vocabulary_size, shared=shared)
+    initialize(model, generator)
+    return model
+
+
+def blank_model(
+    config: ModelConfig, source_vocabulary_size: int, target_vocabulary_size: int, *, shared: bool
+) -> Seq2Seq:
+    """A model whose weights will all be replaced: without `initialize`, which takes long for large matrices."""
+    with torch.random.fork_rng(devices=[]):
+        return _assemble(config, source_vocabulary_size, target_vocabulary_size, shared=shared)
+
+
+def expected_weights(
+    config: ModelConfig, source_vocabulary_size: int, target_vocabulary_size: int, *, shared: bool
+) -> dict[str, Tensor]:
+    """Shape and type of every weight of a model, as tensors without memory."""
+    with torch.device("meta"):
+        model = _assemble(config, source_vocabulary_size, target_vocabulary_size, shared=shared)
+    return {**dict(model.named_parameters()), **dict(model.named_buffers())}
+
+
+def _assemble(
+    config: ModelConfig, source_vocabulary_size: int, target_vocabulary_size: int, *, shared: bool
+) -> Seq2Seq:
     tying = config.tying(joint=shared)
     if tying == "all" and not shared:
         raise ConfigError(
             "model.tied_embeddings = all contradicts vocabulary.joint = false",
             hint="set model.tied_embeddings = decoder, or preprocess with vocabulary.joint = true",
         )
-    with torch.random.fork_rng(
-        devices=[]
-    ):  # torch's own initialization must not advance the global generator
-        target_words = nn.Embedding(target_vocabulary_size, config.embedding_size, padding_idx=PAD)
-        source_words = target_words
-        if tying != "all" and not config.is_language_model:
-            source_words = nn.Embedding(source_vocabulary_size, config.embedding_size, padding_idx=PAD)
-        model = Seq2Seq(config, source_words, target_words, tied=tying != "none")
-    initialize(model, generator)
-    return model
+    target_words = nn.Embedding(target_vocabulary_size, config.embedding_size, padding_idx=PAD)
+    source_words = target_words
+    if tying != "all" and not config.is_language_model:
+        source_words = nn.Embedding(source_vocabulary_size, config.embedding_size, padding_idx=PAD)
+    return Seq2Seq(config, source_words, target_words, tied=tying != "none")
 
 
 # ------------------------------------------------------------------------------------------------------------

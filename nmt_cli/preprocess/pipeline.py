@@ -23,8 +23,10 @@ from nmt_cli.corpus.workers import ordered_map
 from nmt_cli.data.directory import CorpusRows, DataDirectory, SplitWriter
 from nmt_cli.data.text_files import check_language
 from nmt_cli.errors import CorpusError, DataWarning, UsageError
-from nmt_cli.files.atomic import new_directory, new_file
+from nmt_cli.files.atomic import MANIFEST, new_directory, new_file
+from nmt_cli.files.manifest import Manifest
 from nmt_cli.files.progress import Progress
+from nmt_cli.files.replacement import data_refusal
 from nmt_cli.preprocess.card import DataCard, write_card
 from nmt_cli.preprocess.encoding import Encoder, SplitStatistics
 from nmt_cli.preprocess.heldout import HeldOutSet, read_heldout
@@ -50,10 +52,20 @@ def preprocess(request: Request, report: Reporter) -> DataCard:
     _check_dropped(request, specs)
     vocabularies = None
     if request.vocabulary is not None:
-        vocabularies = Vocabularies.load(request.vocabulary)
+        vocabularies = _given_vocabularies(request.vocabulary)
         request = replace(request, settings=with_vocabulary(request.settings, vocabularies))
-    with new_directory(request.out, overwrite=request.overwrite) as directory, _drop_log(request) as drop_log:
+    with (
+        new_directory(request.out, overwrite=request.overwrite, refusal=data_refusal) as directory,
+        _drop_log(request) as drop_log,
+    ):
         return _Run(request, report, directory, drop_log).execute(specs, vocabularies)
+
+
+def _given_vocabularies(path: Path) -> Vocabularies:
+    """The vocabularies of a data or run directory, compared with its manifest, or of any other directory."""
+    listed = (path / MANIFEST).exists()
+    kind = "run" if (path / "run.json").exists() else "data"
+    return Vocabularies.load(path, Manifest.open(path, kind) if listed else None)
 
 
 def _parse(request: Request, texts: Sequence[str]) -> list[Spec]:

@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -16,6 +17,7 @@ from nmt_cli.config.defaults import DEVICE, RECIPE_PROCESSES
 from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files.atomic import MANIFEST, new_file
+from nmt_cli.files.guarded import GuardedDirectory, parse_json
 from nmt_cli.recipe.definition import NamedRecipe, assignments
 from nmt_cli.recipe.fetch import fetched
 from nmt_cli.recipe.sources import SETS, Corpora, local_sizes
@@ -211,9 +213,9 @@ class RecipePlan:
     def _model(self) -> str:
         """Identifies the model of the run."""
         try:
-            files = json.loads((self.run / MANIFEST).read_text("utf-8"))["files"]
+            files = GuardedDirectory(self.run).read_json(MANIFEST)["files"]
             return str(files[_MODEL]["sha256"])
-        except (OSError, ValueError, KeyError, TypeError):  # no model yet
+        except (OSError, ValueError, KeyError, TypeError, DirectoryError):  # no model yet
             return "no model"
 
 
@@ -253,7 +255,12 @@ def _set(texts: Sequence[str]) -> list[str]:
 def _identity(output: Path) -> str:
     """Identifies a data or run directory by its settings and the text or data it was made from."""
     names = ("config.json", "run.json", "corpora.json")
-    content = [(output / name).read_text("utf-8") for name in names if (output / name).is_file()]
+    directory = GuardedDirectory(output)
+    content = []
+    for name in names:
+        with suppress(OSError):  # no directory yet
+            if directory.exists(name):
+                content.append(directory.read(name).decode(errors="replace"))
     return _hash(content) if content else ""
 
 
@@ -307,7 +314,7 @@ class StepLog:
 
     def _read(self) -> dict[str, dict[str, str]]:
         try:
-            steps = json.loads(self.path.read_text("utf-8"))["steps"]
+            steps = parse_json(self.path.read_bytes())["steps"]
             return {
                 str(name): {key: str(one[key]) for key in ("fingerprint", "state", "before")}
                 for name, one in steps.items()

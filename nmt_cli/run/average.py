@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from torch import Tensor
 
 from nmt_cli.errors import UsageError
-from nmt_cli.files import manifest
+from nmt_cli.files.manifest import write_manifest
 from nmt_cli.run.checkpoint import Checkpoints
 from nmt_cli.run.directory import KIND, MODEL, RunDirectory, listed, new_run
 from nmt_cli.run.model_card import purpose
@@ -40,16 +39,16 @@ def average(
     content = tensor_bytes(mean_weights(many))
     title, use = purpose(first)
     with new_run(out, overwrite=overwrite) as folder:
-        for name in listed(first.path):
+        for name in first.files.files:
             if name != MODEL:
-                shutil.copyfile(first.path / name, folder / name)
+                (folder / name).write_bytes(first.files.read(name))
         (folder / MODEL).write_bytes(content)
         (folder / "README.md").write_text(
             f"{title}\n\n{use}.\n\nThe average of these weights:\n\n"
             + "".join(f"- {name}\n" for name in names),
             "utf-8",
         )
-        manifest.write_manifest(folder, KIND, listed(folder))
+        write_manifest(folder, KIND, listed(folder))
     return names
 
 

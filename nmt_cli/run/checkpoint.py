@@ -10,7 +10,6 @@ is complete; after it, the new one is. Files that it does not name are removed a
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,8 +19,10 @@ from typing import Any
 from torch import Tensor
 
 from nmt_cli.errors import DirectoryError
-from nmt_cli.files.atomic import FileFacts, cannot_write, remove_partial_files, write_json
-from nmt_cli.run.weights import read_tensors, write_tensors
+from nmt_cli.files.atomic import FileFacts, cannot_write
+from nmt_cli.files.guarded import JSON_LIMIT, GuardedDirectory, parse_json
+from nmt_cli.files.manifest import file_facts
+from nmt_cli.run.weights import TensorInfo, read_header, read_tensors, tensor_bytes
 
 FORMAT = 1
 STATE, WEIGHTS = "state", "checkpoints"
@@ -44,6 +45,7 @@ class Checkpoints:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._directory = GuardedDirectory(folder)
         self._hint = f"copy {folder} again, or train a new model"
 
     def weights_path(self, update: int) -> Path:
@@ -53,17 +55,18 @@ class Checkpoints:
     def commit(self, checkpoint: Checkpoint, keep: Callable[[int], bool]) -> None:
         """Write a checkpoint, make it current, then remove weights that neither it nor `keep` needs."""
         name = _name(checkpoint.update)
-        previous = self._read() if (self.folder / CURRENT).exists() else None
+        previous = self._read() if self._directory.exists(CURRENT) else None
         try:
             for part in (STATE, WEIGHTS):
-                (self.folder / part).mkdir(exist_ok=True)
+                self._directory.make_folder(part)
             before: dict[str, FileFacts] = previous["files"] if previous else {}
             if previous and previous["update"] == checkpoint.update:  # only the run state has changed
                 files = {f"{part}/{name}": before[f"{part}/{name}"] for part in (STATE, WEIGHTS)}
             else:
+                parts = ((WEIGHTS, checkpoint.weights), (STATE, checkpoint.state))
                 files = {
-                    f"{WEIGHTS}/{name}": write_tensors(self.folder / WEIGHTS / name, checkpoint.weights),
-                    f"{STATE}/{name}": write_tensors(self.folder / STATE / name, checkpoint.state),
+                    f"{part}/{name}": self._directory.write(f"{part}/{name}", tensor_bytes(tensors))
+                    for part, tensors in parts
                 }
             kept = {
                 file: facts
@@ -76,7 +79,7 @@ class Checkpoints:
                 "progress": dict(checkpoint.progress),
                 "files": {**kept, **files},
             }
-            write_json(self.folder / CURRENT, content)
+            self._directory.write_json(CURRENT, content)
         except OSError as error:
             raise cannot_write(self.folder, error) from error
         self.remove_unused()
@@ -86,15 +89,31 @@ class Checkpoints:
         content = self._read()
         name = _name(content["update"])
         tensors = {
-            part: read_tensors(self.folder / part / name, content["files"][f"{part}/{name}"], hint=self._hint)
+            part: read_tensors(
+                self._directory, f"{part}/{name}", content["files"][f"{part}/{name}"], hint=self._hint
+            )
             for part in (STATE, WEIGHTS)
         }
         return Checkpoint(content["update"], content["progress"], tensors[STATE], tensors[WEIGHTS])
 
     def load_weights(self, update: int) -> dict[str, Tensor]:
         """The inference weights of a kept update."""
-        facts = self._read()["files"].get(f"{WEIGHTS}/{_name(update)}")
-        return read_tensors(self.weights_path(update), facts, hint=self._hint)
+        name = f"{WEIGHTS}/{_name(update)}"
+        facts = self._read()["files"].get(name)
+        if facts is None:
+            raise DirectoryError(f"{self.folder / CURRENT} does not list {name}", hint=self._hint)
+        return read_tensors(self._directory, name, facts, hint=self._hint)
+
+    def header(self) -> dict[str, TensorInfo]:
+        """Shapes and types of the current inference weights, without reading the weights."""
+        name = f"{WEIGHTS}/{_name(self._read()['update'])}"
+        try:
+            with self._directory.open(name) as descriptor:
+                return read_header(descriptor, self.folder / name, hint=self._hint)
+        except OSError as error:
+            raise DirectoryError(
+                f"cannot read {self.folder / name}: {error.strerror}", hint=self._hint
+            ) from error
 
     def updates(self) -> list[int]:
         """All updates whose weights are kept, oldest first."""
@@ -104,27 +123,29 @@ class Checkpoints:
         """Remove files that the current checkpoint does not name, and temporary files of killed processes."""
         used = set(self._read()["files"]) | {CURRENT}
         for part in (STATE, WEIGHTS):
-            remove_partial_files(self.folder / part)
-            for path in (self.folder / part).iterdir():
-                if path.suffix == SUFFIX and f"{part}/{path.name}" not in used:
-                    path.unlink(missing_ok=True)
+            self._directory.remove_partial_files(part)
+            for name in self._directory.names(part):
+                if name.endswith(SUFFIX) and f"{part}/{name}" not in used:
+                    self._directory.remove(f"{part}/{name}")
 
     def _read(self) -> dict[str, Any]:
         path = self.folder / CURRENT
         try:
-            content = json.loads(path.read_text("utf-8"))
-            version = int(content["format"])
+            if not self._directory.exists(CURRENT):
+                raise DirectoryError(
+                    f"{self.folder} has no state to resume from",
+                    hint="start a new run from its model with `nmt train --init`",
+                )
+            content = parse_json(self._directory.read(CURRENT, limit=JSON_LIMIT))
+            version = content["format"]
+            if type(version) is not int:
+                raise ValueError("format")
             if version > FORMAT:
                 raise DirectoryError(
                     f"{path} has format {version}, this version of nmt reads up to {FORMAT}",
                     hint="upgrade nmt-cli",
                 )
             _check(content)
-        except FileNotFoundError as error:
-            raise DirectoryError(
-                f"{self.folder} has no state to resume from",
-                hint="start a new run from its model with `nmt train --init`",
-            ) from error
         except OSError as error:
             raise DirectoryError(
                 f"cannot read {path}: {error.strerror}", hint="check its permissions"
@@ -137,13 +158,18 @@ class Checkpoints:
 
 def _check(content: Mapping[str, Any]) -> None:
     """Raise a ValueError or similar unless the content is well-formed."""
-    int(content["update"]), dict(content["progress"])
+    if (
+        type(content["update"]) is not int
+        or content["update"] < 0
+        or not isinstance(content["progress"], dict)
+    ):
+        raise ValueError("update or progress")
     for name, facts in content["files"].items():
         part, _, file = name.partition("/")
         # Untrusted names must not lead out of the directory.
         if part not in (STATE, WEIGHTS) or os.sep in file or _name(_update(name)) != file:
             raise ValueError(name)
-        FileFacts(size=int(facts["size"]), sha256=str(facts["sha256"]))
+        file_facts(facts)
     for part in (STATE, WEIGHTS):
         content["files"][f"{part}/{_name(content['update'])}"]
 

@@ -16,33 +16,36 @@
     state/                   what resume needs; current.json names the files and their SHA-256
     lock                     held by the training process
 
-The second group changes during training, so the manifest does not list it.
+The second group changes during training, so the manifest does not list it. A better model replaces the old one
+while others translate with it; `files.manifest` says how.
 """
 
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 
 from nmt_cli.config import Config, Resolved, load_resolved
-from nmt_cli.corpus.cleaning import Normalization, read_replacements
-from nmt_cli.data.text_files import text_names
+from nmt_cli.corpus.cleaning import Normalization, parse_replacements
+from nmt_cli.data.text_files import is_language, text_names
 from nmt_cli.errors import DirectoryError, UsageError
-from nmt_cli.files import manifest
-from nmt_cli.files.atomic import MANIFEST, FileFacts, cannot_write, new_directory, synchronize, write_bytes
-from nmt_cli.model import Seq2Seq, build_model
-from nmt_cli.run.weights import load_weights, read_tensors
+from nmt_cli.files.atomic import FileFacts, cannot_write, new_directory
+from nmt_cli.files.guarded import GuardedDirectory, parse_json, read_all
+from nmt_cli.files.manifest import SHA256, Manifest, write_manifest
+from nmt_cli.files.replacement import run_refusal
+from nmt_cli.model import Seq2Seq
+from nmt_cli.model.seq2seq import blank_model, expected_weights
+from nmt_cli.run.weights import TensorInfo, check_header, load_weights, parse_tensors, read_header
 from nmt_cli.vocabulary import Vocabularies
 
 if TYPE_CHECKING:
@@ -69,12 +72,21 @@ class RunFacts:
     @classmethod
     def of(cls, data: DataDirectory) -> Self:
         """The facts of a run on this data."""
-        return cls(data.source_lang, data.target_lang, str(data.path.resolve()), fingerprint(data.path))
+        return cls(data.source_lang, data.target_lang, str(data.path.resolve()), data.fingerprint)
 
-
-def fingerprint(data: Path) -> str:
-    """Identifies a data directory: the hash of its manifest, which contains the hashes of all files."""
-    return hashlib.sha256((data / MANIFEST).read_bytes()).hexdigest()
+    @classmethod
+    def from_json(cls, content: Any) -> Self:
+        """The facts in run.json; a ValueError or TypeError if it was not written by nmt."""
+        facts = cls(**content)
+        if not (facts.source_lang == "" or is_language(facts.source_lang)) or not is_language(
+            facts.target_lang
+        ):
+            raise ValueError("a language is not a language code")
+        if not isinstance(facts.data, str) or "\0" in facts.data:
+            raise ValueError("data is not a path")
+        if not SHA256.fullmatch(facts.data_sha256):
+            raise ValueError("data_sha256 is not a hash")
+        return facts
 
 
 @dataclass(frozen=True)
@@ -109,14 +121,24 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path: Path, *, hashes: bool = False) -> Self:
-        """Check the manifest (with `hashes`, all contents) and read facts and settings."""
-        manifest.check_manifest(path, KIND, hashes=hashes)
+        """Check the manifest, and read facts and settings. All other files are checked when they are used.
+
+        `hashes`: check all of them now.
+        """
+        files = Manifest.open(path, KIND)
+        for name in list(files.files) if hashes else ():
+            files.read(name)
         try:
-            facts = RunFacts(**json.loads((path / FACTS).read_text("utf-8")))
-            resolved = load_resolved(path / CONFIG)
-        except (OSError, ValueError, KeyError, TypeError) as error:  # pydantic's errors are ValueErrors
+            facts = RunFacts.from_json(parse_json(files.read(FACTS)))
+            resolved = load_resolved(files.read(CONFIG))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DirectoryError(f"the settings in {path} cannot be read: {error}", hint=_RECOPY) from error
         return cls(path, facts, resolved)
+
+    @cached_property
+    def files(self) -> Manifest:
+        """The files that the manifest lists."""
+        return Manifest.open(self.path, KIND)
 
     @property
     def config(self) -> Config:
@@ -126,13 +148,15 @@ class RunDirectory:
     @cached_property
     def vocabularies(self) -> Vocabularies:
         """The vocabularies of both sides."""
-        return Vocabularies.load(self.path)
+        return Vocabularies.load(self.path, self.files)
 
     @cached_property
     def normalization(self) -> Normalization:
         """The normalization of text before tokenization."""
-        table = self.path / NORMALIZATION
-        return Normalization(self.config.data.lowercase, read_replacements(table) if table.exists() else ())
+        table: tuple[tuple[str, str], ...] = ()
+        if NORMALIZATION in self.files:
+            table = parse_replacements(self.files.read(NORMALIZATION), self.path / NORMALIZATION)
+        return Normalization(self.config.data.lowercase, table)
 
     def held_out(self, split: str) -> tuple[list[str], list[str]] | None:
         """Raw lines of the validation or test set, source and target, or None.
@@ -140,13 +164,13 @@ class RunDirectory:
         The source lines of monolingual text are empty.
         """
         names = text_names(split, self.facts.source_lang, self.facts.target_lang)
-        files = [self.path / name for name in names]
-        if not all(file.exists() for file in files):
+        if not all(name in self.files for name in names):
             return None
-        target = _lines(files[-1])
-        source = _lines(files[0]) if self.facts.source_lang else [""] * len(target)
+        target = self._lines(names[-1])
+        source = self._lines(names[0]) if self.facts.source_lang else [""] * len(target)
         if len(source) != len(target):
-            raise DirectoryError(f"{files[0]} and {files[1]} have different numbers of lines", hint=_RECOPY)
+            one, other = (self.path / name for name in names)
+            raise DirectoryError(f"{one} and {other} have different numbers of lines", hint=_RECOPY)
         return source, target
 
     def check_kind(self, *, language_model: bool) -> None:
@@ -163,66 +187,76 @@ class RunDirectory:
             hint=f"continue text with nmt generate {self.path}; score it with nmt score {self.path} --target FILE",
         )
 
-    def new_model(self, generator: torch.Generator) -> Seq2Seq:
-        """A newly initialized model with these settings."""
-        source, target = self.vocabularies.source, self.vocabularies.target
-        return build_model(
-            self.config.model, len(source), len(target), shared=self.vocabularies.joint, generator=generator
-        )
-
     def load_model(self, device: torch.device | str = "cpu") -> Seq2Seq:
         """The model of this run, ready to translate."""
-        facts = self._listed_facts(MODEL)
-        if facts is None:
+        self.files.refresh()
+        if MODEL not in self.files:
             raise DirectoryError(
                 f"{self.path} has no model yet",
                 hint=f"it is written after the first validation; continue with `nmt train --resume {self.path}`",
             )
-        model = self.new_model(torch.Generator())
-        load_weights(model, read_tensors(self.path / MODEL, facts, hint=_RECOPY), self.path / MODEL)
-        return model.to(device).eval()
+        return self.files.use(MODEL, self._load).to(device).eval()
+
+    def _load(self, descriptor: int, facts: FileFacts) -> Seq2Seq:
+        """The model in an open file. The file is read and hashed while the model is built."""
+        path = self.path / MODEL
+        self.check_sizes(read_header(descriptor, path, hint=_RECOPY), path)
+        with ThreadPoolExecutor(1) as pool:
+            reading = pool.submit(lambda: self.files.verified(MODEL, read_all(descriptor), facts))
+            sizes = len(self.vocabularies.source), len(self.vocabularies.target)
+            model = blank_model(self.config.model, *sizes, shared=self.vocabularies.joint)
+            content = reading.result()
+        load_weights(model, parse_tensors(content, path, hint=_RECOPY), path)
+        return model
+
+    def check_sizes(self, header: Mapping[str, TensorInfo], path: Path) -> None:
+        """Raise an error unless the weights in a file are those of these settings, before memory is allocated."""
+        config, vocabularies = self.config.model, self.vocabularies
+        if max(config.encoder_layers, config.decoder_layers) > len(header):
+            raise DirectoryError(f"{path} has fewer layers than {self.path / CONFIG} says", hint=_RECOPY)
+        sizes = len(vocabularies.source), len(vocabularies.target)
+        try:
+            expected = expected_weights(config, *sizes, shared=vocabularies.joint)
+        except (
+            RuntimeError,
+            OverflowError,
+            TypeError,
+            ValueError,
+        ) as error:  # sizes beyond those of any tensor
+            raise DirectoryError(
+                f"{self.path / CONFIG} describes an impossible model", hint=_RECOPY
+            ) from error
+        check_header(header, expected, path)
 
     def publish(self, name: str, content: bytes) -> None:
-        """Replace a file that the manifest lists; the manifest is correct at every moment."""
-        current = self._listed_facts(name)
-        if current is not None and current["sha256"] == hashlib.sha256(content).hexdigest():
-            return
-        names = listed(self.path)
-        manifest.write_manifest(self.path, KIND, [other for other in names if other != name])
-        synchronize(self.path)
-        write_bytes(self.path / name, content)
-        manifest.write_manifest(self.path, KIND, sorted({*names, name}))
-        synchronize(self.path)
+        """Replace a file that the manifest lists; readers find the old or the new one at every moment."""
+        self.files.publish(name, content)
 
     @property
     def model_sha256(self) -> str | None:
         """Identifies the model; None if there is none yet."""
-        facts = self._listed_facts(MODEL)
-        return facts["sha256"] if facts is not None else None
+        self.files.refresh()
+        return self.files.files[MODEL]["sha256"] if MODEL in self.files else None
 
     def lock(self) -> Lock:
         """Lock the run for this process."""
         return Lock(self.path)
 
-    def _listed_facts(self, name: str) -> FileFacts | None:
-        content = json.loads((self.path / MANIFEST).read_text("utf-8"))
-        facts: FileFacts | None = content["files"].get(name)
-        return facts
+    def _lines(self, name: str) -> list[str]:
+        try:
+            # Not `splitlines`, which treats a carriage return as the end of a line.
+            return self.files.read(name).decode().removesuffix("\n").split("\n")
+        except UnicodeDecodeError as error:
+            raise DirectoryError(f"{self.path / name} is not UTF-8", hint=_RECOPY) from error
 
 
 @contextmanager
 def new_run(path: Path, *, overwrite: bool) -> Iterator[Path]:
     """Like `new_directory`, but replaces only runs, and none that is in use."""
-    replaced = Lock(path) if _is_run(path) and (path / LOCK).exists() else nullcontext()
-    with replaced, new_directory(path, overwrite=overwrite, ours=_is_run) as temporary:
+    is_run = path.is_dir() and run_refusal(path) is None
+    replaced = Lock(path) if is_run and (path / LOCK).exists() else nullcontext()
+    with replaced, new_directory(path, overwrite=overwrite, refusal=run_refusal) as temporary:
         yield temporary
-
-
-def _is_run(folder: Path) -> bool:
-    try:
-        return bool(json.loads((folder / MANIFEST).read_text("utf-8"))["kind"] == KIND)
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
 
 
 def _fill(folder: Path, facts: RunFacts, resolved: Resolved, data: DataDirectory) -> None:
@@ -230,19 +264,14 @@ def _fill(folder: Path, facts: RunFacts, resolved: Resolved, data: DataDirectory
     (folder / CONFIG).write_text(resolved.to_json(), "utf-8")
     data.vocabularies.save(folder)
     for name in _texts_of(data):
-        shutil.copyfile(data.path / name, folder / name)
-    manifest.write_manifest(folder, KIND, listed(folder))
+        (folder / name).write_bytes(data.files.read(name))
+    write_manifest(folder, KIND, listed(folder))
 
 
 def _texts_of(data: DataDirectory) -> list[str]:
     names = [name for split in HELD_OUT for name in text_names(split, data.source_lang, data.target_lang)]
     names.append(NORMALIZATION)
-    return [name for name in names if (data.path / name).exists()]
-
-
-def _lines(path: Path) -> list[str]:
-    # Not `read_text`, which treats a carriage return as the end of a line.
-    return path.read_bytes().decode().removesuffix("\n").split("\n")
+    return [name for name in names if name in data.files]
 
 
 def listed(folder: Path) -> list[str]:
@@ -275,9 +304,13 @@ class Lock:
         """Acquire the lock of `folder`, or raise an error."""
         path = folder / LOCK
         try:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            with GuardedDirectory(folder).open(LOCK, os.O_RDWR | os.O_CREAT) as descriptor:
+                self._descriptor = os.dup(descriptor)
         except OSError as error:
             raise cannot_write(path, error) from error
+        if os.fstat(self._descriptor).st_nlink > 1:  # it may be someone else's file
+            os.close(self._descriptor)
+            raise DirectoryError(f"{path} is a hard link to another file", hint="remove it")
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

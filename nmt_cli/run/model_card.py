@@ -8,10 +8,10 @@ from typing import Any
 
 from nmt_cli import __version__
 from nmt_cli.config import PRESETS
-from nmt_cli.files.atomic import write_text
+from nmt_cli.files.guarded import GuardedDirectory
 from nmt_cli.files.markdown import cell
 from nmt_cli.run.directory import RunDirectory
-from nmt_cli.run.logs import ScoresLog
+from nmt_cli.run.logs import ScoresLog, is_score
 
 NAME = "README.md"
 _TEST_SCORES = "## Scores on test sets"
@@ -81,16 +81,17 @@ def _scores(best: Mapping[str, Any] | None) -> list[str]:
 
 def update_scores(folder: Path, *, model_sha256: str) -> None:
     """Update the test scores in the card from scores.jsonl; the rest of the card is unchanged."""
-    path = folder / NAME
-    card = path.read_text("utf-8") if path.exists() else ""
+    directory = GuardedDirectory(folder)
+    card = directory.read(NAME).decode(errors="replace") if directory.exists(NAME) else ""
     before = card.partition(_TEST_SCORES)[0].rstrip("\n")
     section = _test_scores(_scores_of_model(folder, model_sha256))
-    write_text(path, "\n".join([before, "", *section] if before else section) + "\n")
+    directory.write_text(NAME, "\n".join([before, "", *section] if before else section) + "\n")
 
 
 def _scores_of_model(folder: Path, model_sha256: str | None) -> list[dict[str, Any]]:
     """The scores of this model only, not of an earlier model of the same run."""
-    return [record for record in ScoresLog(folder).read() if record.get("model_sha256") == model_sha256]
+    records = (record for record in ScoresLog(folder).read() if is_score(record))
+    return [record for record in records if record.get("model_sha256") == model_sha256]
 
 
 def _test_scores(records: Sequence[Mapping[str, Any]]) -> list[str]:

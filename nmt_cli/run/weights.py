@@ -1,8 +1,11 @@
 """The weights of a model by name, in memory and in safetensors files; a shared tensor is stored once."""
 
 import hashlib
+import os
+import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import safetensors.torch
 import torch
@@ -10,12 +13,23 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from nmt_cli.errors import DirectoryError
-from nmt_cli.files.atomic import FileFacts, write_bytes
+from nmt_cli.files.atomic import FileFacts
+from nmt_cli.files.guarded import GuardedDirectory, parse_json
 
-
-def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> FileFacts:
-    """Replace `path` by tensors in one rename; the same tensors give the same bytes."""
-    return write_bytes(path, tensor_bytes(tensors))
+_HEADER_LIMIT = 32 << 20  # bytes
+_FLOATS = {"F32", "F16", "BF16"}
+_DTYPES = {
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.float64: "F64",
+    torch.int64: "I64",
+    torch.int32: "I32",
+    torch.uint8: "U8",
+    torch.int8: "I8",
+    torch.bool: "BOOL",
+}
+_OTHER_SETTINGS = "the weights belong to other model settings; use the complete run directory they came from"
 
 
 def tensor_bytes(tensors: Mapping[str, Tensor]) -> bytes:
@@ -25,19 +39,72 @@ def tensor_bytes(tensors: Mapping[str, Tensor]) -> bytes:
     return safetensors.torch.save(cpu, metadata={"format": "pt"})
 
 
-def read_tensors(path: Path, facts: FileFacts | None, *, hint: str) -> dict[str, Tensor]:
+def read_tensors(directory: GuardedDirectory, name: str, facts: FileFacts, *, hint: str) -> dict[str, Tensor]:
     """Read tensors; a file that does not match `facts` is an error."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise DirectoryError(f"cannot read {path}: {error.strerror}", hint=hint) from error
-    if facts is not None and hashlib.sha256(content).hexdigest() != facts["sha256"]:
+    path = directory.path / name
+    content = directory.read(name)
+    if hashlib.sha256(content).hexdigest() != facts["sha256"]:
         what = "is truncated" if len(content) < facts["size"] else "was changed after it was written"
         raise DirectoryError(f"{path} {what}", hint=hint)
+    return parse_tensors(content, path, hint=hint)
+
+
+def parse_tensors(content: bytes, path: Path, *, hint: str) -> dict[str, Tensor]:
+    """The tensors in the content of the safetensors file at `path`."""
     try:
         return safetensors.torch.load(content)
-    except SafetensorError as error:
+    except (
+        SafetensorError,
+        KeyError,
+        ValueError,
+        RuntimeError,
+    ) as error:  # KeyError: a type torch does not have
         raise DirectoryError(f"{path} is not a safetensors file: {error}", hint=hint) from error
+
+
+class TensorInfo(NamedTuple):
+    """Shape and type of a tensor, as the header of a safetensors file describes them."""
+
+    shape: tuple[int, ...]
+    dtype: str  # such as F32
+
+
+def read_header(descriptor: int, path: Path, *, hint: str) -> dict[str, TensorInfo]:
+    """Shape and type of every tensor in an open safetensors file, without reading the tensors."""
+    try:
+        (length,) = struct.unpack("<Q", os.pread(descriptor, 8, 0))
+        if length > min(_HEADER_LIMIT, os.fstat(descriptor).st_size):
+            raise ValueError("the header is too long")
+        content = parse_json(os.pread(descriptor, length, 8))
+        content.pop("__metadata__", None)
+        return {name: _tensor_info(entry) for name, entry in content.items()}
+    except (ValueError, TypeError, KeyError, AttributeError, struct.error) as error:
+        raise DirectoryError(f"{path} is not a safetensors file: {error}", hint=hint) from error
+
+
+def _tensor_info(entry: Any) -> TensorInfo:
+    shape, dtype = tuple(entry["shape"]), entry["dtype"]
+    if not isinstance(dtype, str) or any(type(size) is not int or size < 0 for size in shape):
+        raise ValueError("a tensor without shape or type")
+    return TensorInfo(shape, dtype)
+
+
+def check_header(header: Mapping[str, TensorInfo], expected: Mapping[str, Tensor], path: Path) -> None:
+    """Raise an error unless a file has exactly the `expected` tensors, whose memory need not be allocated."""
+    if missing := sorted(expected.keys() - header.keys()):
+        raise DirectoryError(f"{path} lacks the weights {missing[0]}{_others(missing)}", hint=_OTHER_SETTINGS)
+    if surplus := sorted(header.keys() - expected.keys()):
+        raise DirectoryError(
+            f"{path} has unexpected weights: {surplus[0]}{_others(surplus)}", hint=_OTHER_SETTINGS
+        )
+    for name, tensor in expected.items():
+        _check_shape(name, tensor, header[name].shape, path)
+        allowed = _FLOATS if tensor.is_floating_point() else {_DTYPES.get(tensor.dtype, "")}
+        if header[name].dtype not in allowed:
+            raise DirectoryError(
+                f"{path}: {name} has type {header[name].dtype} instead of {_DTYPES.get(tensor.dtype, tensor.dtype)}",
+                hint=_OTHER_SETTINGS,
+            )
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
@@ -49,17 +116,12 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], origin: Path) -> None:
     """Copy `tensors`, read from `origin`, into the model; names and shapes must match exactly."""
     own = weights_of(model)
-    hint = "the weights belong to other model settings; use the complete run directory they came from"
-    if missing := sorted(own.keys() - tensors.keys()):
-        raise DirectoryError(f"{origin} lacks the weights {missing[0]}{_others(missing)}", hint=hint)
-    if surplus := sorted(tensors.keys() - own.keys()):
-        raise DirectoryError(f"{origin} has unexpected weights: {surplus[0]}{_others(surplus)}", hint=hint)
+    found = {
+        name: TensorInfo(tuple(tensor.shape), _DTYPES.get(tensor.dtype, ""))
+        for name, tensor in tensors.items()
+    }
+    check_header(found, own, origin)
     for name, tensor in own.items():
-        if tensor.shape != tensors[name].shape:
-            shapes = " instead of ".join(
-                "×".join(map(str, shape)) for shape in (tensors[name].shape, tensor.shape)
-            )
-            raise DirectoryError(f"{origin}: {name} is {shapes}", hint=hint)
         tensor.copy_(tensors[name])
 
 
@@ -74,6 +136,12 @@ def mean_weights(many: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
             total[name] = total[name] + tensor.double() if name in total else tensor.double()
     assert count
     return {name: (tensor / count).to(last[name].dtype) for name, tensor in total.items()}
+
+
+def _check_shape(name: str, tensor: Tensor, shape: tuple[int, ...], path: Path) -> None:
+    if tuple(tensor.shape) != shape:
+        shapes = " instead of ".join("×".join(map(str, sizes)) for sizes in (shape, tensor.shape))
+        raise DirectoryError(f"{path}: {name} is {shapes}", hint=_OTHER_SETTINGS)
 
 
 def _others(names: list[str]) -> str:

@@ -70,8 +70,13 @@ class RunState:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """The inverse of `to_json`."""
+        """The inverse of `to_json`; a ValueError or TypeError if the content is not from there."""
         state = cls(**content)
+        counts = ("update", "epoch", "index", "validated", "tokens_since_report")
+        for name in counts:
+            if type(getattr(state, name)) is not int or getattr(state, name) < (name == "epoch"):
+                raise ValueError(f"{name} = {getattr(state, name)!r}")
+        state.seconds = float(state.seconds)
         state.scores = [_selection_score(score) for score in state.scores]
         state.best = [(int(update), _selection_score(score)) for update, score in state.best]
         return state

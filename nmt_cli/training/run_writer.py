@@ -20,7 +20,7 @@ from typing import Any
 from torch import Tensor
 
 from nmt_cli.drawing.curves import draw_curves
-from nmt_cli.files.atomic import write_text
+from nmt_cli.files.guarded import GuardedDirectory
 from nmt_cli.run.checkpoint import Checkpoint, Checkpoints
 from nmt_cli.run.directory import MODEL, RunDirectory
 from nmt_cli.run.logs import MetricsLog
@@ -37,6 +37,7 @@ class RunWriter:
     def __init__(self, run: RunDirectory, *, parameters: int, writes: bool) -> None:
         self._run, self._parameters, self.writes = run, parameters, writes
         self.folder: Path = run.path
+        self._directory = GuardedDirectory(run.path)
         self._checkpoints = Checkpoints(run.path)
         self._log = MetricsLog(run.path)
 
@@ -53,8 +54,8 @@ class RunWriter:
         if report.samples:
             samples = {"update": report.update, "samples": [asdict(sample) for sample in report.samples]}
             # Without indentation, which would put every attention weight on a line of its own.
-            write_text(self.folder / "samples.json", json.dumps(samples, ensure_ascii=False) + "\n")
-        write_text(self.folder / "curves.svg", draw_curves(self._log.read()))
+            self._directory.write_text("samples.json", json.dumps(samples, ensure_ascii=False) + "\n")
+        self._directory.write_text("curves.svg", draw_curves(self._log.read()))
 
     def checkpoint(self, state: RunState, learner: Learner) -> None:
         """Write the checkpoint that resume continues from."""
@@ -82,15 +83,19 @@ class RunWriter:
     def end(self) -> None:
         """Write the final curves and model card."""
         if self.writes:
-            write_text(self.folder / "curves.svg", draw_curves(self._log.read()))
+            self._directory.write_text("curves.svg", draw_curves(self._log.read()))
             self._write_card()
 
     def _write_card(self) -> None:
-        records = [record for record in self._log.read() if record["kind"] == "validation"]
+        records = [
+            record
+            for record in self._log.read()
+            if record["kind"] == "validation" and None not in (record["score"], record["loss"])
+        ]
         best = max(
             records, key=lambda record: (record["score"], -record["loss"]), default=None
         )  # of equal ones, the first
-        write_text(self.folder / "README.md", model_card(self._run, parameters=self._parameters, best=best))
+        self._directory.write_text("README.md", model_card(self._run, parameters=self._parameters, best=best))
 
 
 def snapshot(state: RunState, learner: Learner) -> Checkpoint:

@@ -15,11 +15,11 @@ from nmt_cli.config.defaults import DEVICE
 from nmt_cli.data.batches import TrainingBatches
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.errors import ConfigError, DirectoryError, UsageError
-from nmt_cli.files.atomic import remove_partial_files
+from nmt_cli.files.guarded import GuardedDirectory
 from nmt_cli.model import build_model
 from nmt_cli.model.device import choose_device
-from nmt_cli.run.checkpoint import Checkpoints
-from nmt_cli.run.directory import CONFIG, MODEL, Lock, RunDirectory, fingerprint
+from nmt_cli.run.checkpoint import CURRENT, WEIGHTS, Checkpoint, Checkpoints
+from nmt_cli.run.directory import CONFIG, MODEL, Lock, RunDirectory
 from nmt_cli.run.logs import MetricsLog
 from nmt_cli.run.weights import tensor_bytes, weights_of
 from nmt_cli.training.distributed import Group
@@ -114,8 +114,10 @@ def resume(
         opened = _same_data(run, data)
         changes = changed_settings(run.resolved, settings)
         run = RunDirectory(path, run.facts, changes.resolved)
-        checkpoint = Checkpoints(path).load()
-        state = RunState.from_json(checkpoint.progress)
+        checkpoints = Checkpoints(path)
+        run.check_sizes(checkpoints.header(), path / WEIGHTS)
+        checkpoint = checkpoints.load()
+        state = _state(checkpoint, path)
         before, machine = state.threads, replace(machine, threads=machine.threads or state.threads)
         learner = make_learner(opened, run.config, group, machine)
         learner.load(checkpoint.weights, checkpoint.state, path)
@@ -259,7 +261,7 @@ def _same_data(run: RunDirectory, data: Path | None) -> DataDirectory:
             hint=f"give its new location: nmt train DATA_DIR --resume {run.path}",
         )
     opened = DataDirectory.open(path)
-    if fingerprint(path) != run.facts.data_sha256:
+    if opened.fingerprint != run.facts.data_sha256:
         raise DirectoryError(
             f"{path} is not the data that {run.path} was trained on, or has changed since",
             hint=f"use the same data, or start a new run from this model with --init {run.path}",
@@ -267,9 +269,19 @@ def _same_data(run: RunDirectory, data: Path | None) -> DataDirectory:
     return opened
 
 
+def _state(checkpoint: Checkpoint, path: Path) -> RunState:
+    try:
+        state = RunState.from_json(checkpoint.progress)
+    except (ValueError, TypeError) as error:
+        raise DirectoryError(
+            f"{path / CURRENT} is damaged: {error}", hint=f"copy {path} again, or train a new model"
+        ) from error
+    return state
+
+
 def _repair(run: RunDirectory, state: RunState) -> None:
     """Make the rest of the directory consistent with the checkpoint, however the last process ended."""
-    remove_partial_files(run.path)
+    GuardedDirectory(run.path).remove_partial_files()
     Checkpoints(run.path).remove_unused()
     MetricsLog(run.path).rewind(state.update)
     run.publish(CONFIG, run.resolved.to_json().encode())

@@ -10,14 +10,14 @@ the validation set are stored in confidence.json:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nmt_cli.files.atomic import write_json
+from nmt_cli.errors import DirectoryError
+from nmt_cli.files.guarded import GuardedDirectory
 from nmt_cli.translator.translation import Translation
 
 CONFIDENCE = "confidence.json"
@@ -38,7 +38,7 @@ def write_confidence(folder: Path, model_sha256: str | None, translations: Seque
     """Store the quantiles of a validation set; too small a set says too little."""
     values = [value for translation in translations if (value := confidence(translation)) is not None]
     if len(values) < _MIN_SENTENCES:
-        (folder / CONFIDENCE).unlink(missing_ok=True)
+        GuardedDirectory(folder).remove(CONFIDENCE)
         return
     found = np.quantile(values, _QUANTILES).tolist()
     content: dict[str, Any] = {
@@ -46,13 +46,13 @@ def write_confidence(folder: Path, model_sha256: str | None, translations: Seque
         "sentences": len(values),
         "quantiles": {str(q): round(value, 4) for q, value in zip(_QUANTILES, found, strict=True)},
     }
-    write_json(folder / CONFIDENCE, content)
+    GuardedDirectory(folder).write_json(CONFIDENCE, content)
 
 
 def read_threshold(folder: Path, model_sha256: str | None) -> float | None:
     """The confidence that 99% of the validation set exceed; None if it is not known for this model."""
     try:
-        content = json.loads((folder / CONFIDENCE).read_text("utf-8"))
+        content = GuardedDirectory(folder).read_json(CONFIDENCE)
         return float(content["quantiles"][_THRESHOLD]) if content["model_sha256"] == model_sha256 else None
-    except (OSError, ValueError, KeyError, TypeError):  # a run of an older version has none
+    except (DirectoryError, ValueError, KeyError, TypeError):  # a run of an older version has none
         return None

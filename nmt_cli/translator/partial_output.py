@@ -24,8 +24,9 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from nmt_cli.errors import OutputError, UsageError
-from nmt_cli.files.atomic import cannot_write, new_file, write_json
+from nmt_cli.files.atomic import cannot_write, new_file
 from nmt_cli.files.byte_stream import read_chunks
+from nmt_cli.files.guarded import GuardedDirectory
 
 
 class TextSize(NamedTuple):
@@ -85,7 +86,9 @@ class PartialOutput:
             self._file.flush()
             os.fsync(self._file.fileno())
             done = self.lines + len(data)
-            write_json(self._facts, {"job": self._job, "lines": done, "bytes": self._file.tell()})
+            GuardedDirectory(self._facts.parent).write_json(
+                self._facts.name, {"job": self._job, "lines": done, "bytes": self._file.tell()}
+            )
             self.lines = done
         except OSError as error:
             raise OutputError(

@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 from nmt_cli.config.data import DEFAULT_SIZE, VocabularyConfig
 from nmt_cli.errors import VocabularyError
 from nmt_cli.files.atomic import cannot_write
+from nmt_cli.files.manifest import Manifest
 from nmt_cli.vocabulary.sampling import BpeDropout, Pieces, Sampler, UnigramSampling, fields
 from nmt_cli.vocabulary.token_ids import BOS, EOS, PAD, UNK, Ragged, narrowest
 
 __all__ = ["BOS", "EOS", "PAD", "UNK", "Vocabularies", "Vocabulary"]
 
 _KINDS = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}  # TrainerSpec.ModelType of sentencepiece_model.proto
+SHARED, SIDES = "shared.model", ("source.model", "target.model")
 _SPACE = "▁"  # U+2581, sentencepiece's marker for a space
 _UNKNOWN = "<unk>"
 # Control characters but tab: what `data.control` drops from the training text, and line breaks.
@@ -46,7 +48,7 @@ class Vocabulary:
         """`model` is a serialized sentencepiece model, as `save` writes it."""
         self._model = model
         self._processor = _processor(model)
-        self.kind = _KINDS[_model_type(model)]
+        self.kind = _kind(model)
 
     @classmethod
     def train(cls, lines: Iterable[str], config: VocabularyConfig, *, most: int = DEFAULT_SIZE) -> Self:
@@ -90,12 +92,19 @@ class Vocabulary:
     def load(cls, path: Path) -> Self:
         """Read a model written by `save` or by sentencepiece itself."""
         try:
-            return cls(path.read_bytes())
+            content = path.read_bytes()
         except OSError as error:
             raise VocabularyError(
                 f"cannot read {path}: {error.strerror}",
                 hint="give a file written by `nmt preprocess`, such as shared.model",
             ) from error
+        return cls.parse(content, path)
+
+    @classmethod
+    def parse(cls, content: bytes, path: Path) -> Self:
+        """The model in the content of the file at `path`."""
+        try:
+            return cls(content)
         except VocabularyError as error:
             raise VocabularyError(f"{path}: {error.message}", hint=error.hint) from error
 
@@ -122,7 +131,12 @@ class Vocabulary:
     @cached_property
     def pieces(self) -> tuple[str, ...]:
         """All pieces by id, with '▁' for a space."""
-        return tuple(self._processor.id_to_piece(list(range(len(self)))))
+        try:
+            return tuple(self._processor.id_to_piece(list(range(len(self)))))
+        except UnicodeDecodeError as error:
+            raise VocabularyError(
+                "the vocabulary has pieces that are not UTF-8", hint="`nmt preprocess` creates a new one"
+            ) from error
 
     @cached_property
     def is_byte(self) -> NDArray[np.bool_]:
@@ -241,25 +255,31 @@ class Vocabularies:
     def save(self, directory: Path) -> None:
         """Write shared.model, or source.model and target.model."""
         if self.joint:
-            self.source.save(directory / "shared.model")
+            self.source.save(directory / SHARED)
         else:
-            self.source.save(directory / "source.model")
-            self.target.save(directory / "target.model")
+            self.source.save(directory / SIDES[0])
+            self.target.save(directory / SIDES[1])
 
     @classmethod
-    def load(cls, directory: Path) -> Self:
-        """Read the files written by `save`."""
-        shared = directory / "shared.model"
-        if shared.exists():
-            vocabulary = Vocabulary.load(shared)
+    def load(cls, directory: Path, files: Manifest | None = None) -> Self:
+        """Read the files written by `save`; with a manifest, only those that it lists, compared with their hashes."""
+
+        def exists(name: str) -> bool:
+            return name in files if files is not None else (directory / name).exists()
+
+        def read(name: str) -> Vocabulary:
+            path = directory / name
+            return Vocabulary.load(path) if files is None else Vocabulary.parse(files.read(name), path)
+
+        if exists(SHARED):
+            vocabulary = read(SHARED)
             return cls(vocabulary, vocabulary)
-        sides = directory / "source.model", directory / "target.model"
-        if not all(side.exists() for side in sides):
+        if not all(exists(side) for side in SIDES):
             raise VocabularyError(
                 f"{directory} has no vocabulary",
                 hint="give a directory with shared.model, or with source.model and target.model",
             )
-        return cls(Vocabulary.load(sides[0]), Vocabulary.load(sides[1]))
+        return cls(read(SIDES[0]), read(SIDES[1]))
 
 
 class _TrainingText:
@@ -341,6 +361,15 @@ def _processor(model: bytes) -> Any:
             hint="train it with --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3, or with `nmt preprocess`",
         )
     return processor
+
+
+def _kind(model: bytes) -> str:
+    try:
+        return _KINDS[_model_type(model)]
+    except (KeyError, IndexError, ValueError, TypeError, AssertionError) as error:
+        raise VocabularyError(
+            "not a sentencepiece model of a known kind", hint="`nmt preprocess` creates a new one"
+        ) from error
 
 
 def _model_type(model: bytes) -> int:

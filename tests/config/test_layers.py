@@ -110,5 +110,5 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
 def test_resolved_settings_survive_a_round_trip_through_json(tmp_path: Path) -> None:
     resolved = resolve(None, ["train.seed=7", "data.normalization=a.tsv", 'vocabulary.symbols=["<x>"]'])
     path = write(tmp_path / "config.json", resolved.to_json())
-    assert load_resolved(path) == resolved
+    assert load_resolved(path.read_bytes()) == resolved
     assert json.loads(path.read_text())["provenance"]["train.seed"] == "--set"

@@ -28,7 +28,7 @@ def make(rows: int) -> list[Pair]:
         (
             f"Satz {i} ß",
             f"sentence {i}",
-            *(random.integers(4, 300, random.integers(0, 9)).tolist() for _ in range(2)),
+            *(random.integers(4, 275, random.integers(0, 9)).tolist() for _ in range(2)),
         )
         for i in range(rows)
     ]

@@ -203,7 +203,7 @@ def test_the_files_hold_the_corpus(tmp_path: Path) -> None:
     corpus = write(tmp_path / "new" / "data", 60, seed=2)
     assert corpus == generate(60, seed=2)
     files = sorted(path.name for path in (tmp_path / "new" / "data").iterdir())
-    assert files == ["test.de", "test.en", "train.de", "train.en", "valid.de", "valid.en"]
+    assert files == ["manifest.json", "test.de", "test.en", "train.de", "train.en", "valid.de", "valid.en"]
     for split, pairs in corpus._asdict().items():
         for language, side in (("en", 0), ("de", 1)):
             text = (tmp_path / "new" / "data" / f"{split}.{language}").read_text(encoding="utf-8")

@@ -8,6 +8,8 @@ import pytest
 
 from nmt_cli.errors import OutputError, UsageError
 from nmt_cli.files.atomic import MANIFEST, new_directory, new_file
+from nmt_cli.files.manifest import write_manifest
+from nmt_cli.files.replacement import data_refusal
 
 
 def names(folder: Path) -> list[str]:
@@ -15,13 +17,13 @@ def names(folder: Path) -> list[str]:
 
 
 def make(path: Path, content: str, *, overwrite: bool = False) -> None:
-    with new_directory(path, overwrite=overwrite) as temporary:
-        (temporary / MANIFEST).write_text("{}")
+    with new_directory(path, overwrite=overwrite, refusal=data_refusal) as temporary:
         (temporary / "content").write_text(content)
+        write_manifest(temporary, "data")
 
 
 def test_a_directory_appears_when_its_block_ends(tmp_path: Path) -> None:
-    with new_directory(tmp_path / "deep" / "out", overwrite=False) as temporary:
+    with new_directory(tmp_path / "deep" / "out", overwrite=False, refusal=data_refusal) as temporary:
         (temporary / "content").write_text("x")
         assert not (tmp_path / "deep" / "out").exists()
     assert names(tmp_path / "deep") == ["out"]
@@ -37,7 +39,7 @@ def test_a_failure_leaves_nothing_behind_and_keeps_the_old_directory(
     make(tmp_path / "out", "old")
     with (
         pytest.raises((ValueError, KeyboardInterrupt, OutputError)),
-        new_directory(tmp_path / "out", overwrite=True) as temporary,
+        new_directory(tmp_path / "out", overwrite=True, refusal=data_refusal) as temporary,
     ):
         (temporary / "content").write_text("half")
         raise problem
@@ -65,7 +67,7 @@ def test_a_directory_with_other_files_is_never_overwritten(tmp_path: Path) -> No
 def test_a_directory_that_appears_in_the_meantime_is_not_touched(tmp_path: Path) -> None:
     with (
         pytest.raises(UsageError, match="contains other files"),
-        new_directory(tmp_path / "out", overwrite=False),
+        new_directory(tmp_path / "out", overwrite=False, refusal=data_refusal),
     ):
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "thesis").write_text("years of work")

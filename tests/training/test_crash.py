@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from nmt_cli.errors import DirectoryError, OutputError
+from nmt_cli.files import guarded
 from nmt_cli.files.atomic import cannot_write
 from nmt_cli.run import RunDirectory
 from nmt_cli.run.checkpoint import Checkpoints
@@ -38,12 +39,13 @@ class Mortal:
         for owner, name in [
             (Path, "write_bytes"),
             (Path, "write_text"),
+            (os, "write"),
             (os, "fsync"),
-            (Path, "replace"),
-            (Path, "rename"),
+            (os, "replace"),
+            (os, "rename"),
         ]:
             monkeypatch.setattr(owner, name, self._counted(getattr(owner, name)))
-        monkeypatch.setattr(Path, "unlink", self._counted(Path.unlink, counts=False))
+        monkeypatch.setattr(os, "unlink", self._counted(os.unlink, counts=False))
 
     def _counted(self, function: Callable[..., Any], *, counts: bool = True) -> Callable[..., Any]:
         def counted(*arguments: Any, **options: Any) -> Any:
@@ -132,15 +134,15 @@ def test_a_full_disk_keeps_the_last_checkpoint_and_says_so(
     data: Path, tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "run"
-    original = Path.write_bytes
+    original = guarded.create
 
-    def write(path: Path, content: bytes) -> int:
-        if "update-00000003" in path.name:
-            original(path, content[:100])
-            raise OSError(errno.ENOSPC, "No space left on device", str(path))
-        return original(path, content)
+    def create(folder: int, name: str, content: bytes) -> None:
+        if "update-00000003" in name:
+            original(folder, name, content[:100])
+            raise OSError(errno.ENOSPC, "No space left on device", name)
+        original(folder, name, content)
 
-    monkeypatch.setattr(Path, "write_bytes", write)
+    monkeypatch.setattr(guarded, "create", create)
     with pytest.raises(OutputError) as caught:
         train(data, out, *SHORT)
     monkeypatch.undo()

@@ -13,7 +13,7 @@ from nmt_cli.drawing.curves import draw_curves
 from nmt_cli.drawing.svg import ticks
 from nmt_cli.metrics import bleu, chrf, tokenizer_for
 from nmt_cli.run import RunDirectory
-from nmt_cli.run.weights import mean_weights, read_tensors, weights_of
+from nmt_cli.run.weights import mean_weights, parse_tensors, weights_of
 from nmt_cli.translator import Details, Translator
 
 from .conftest import Run, make_data, options, write_pairs
@@ -142,7 +142,7 @@ def test_average_writes_the_mean_of_the_kept_checkpoints(nmt: Run, learned: Path
     outcome = nmt("average", learned, "--out", tmp_path / "mean")
     assert outcome.code == 0, outcome.stderr
     files = sorted((learned / "checkpoints").iterdir())
-    expected = mean_weights([read_tensors(file, None, hint="") for file in files])
+    expected = mean_weights([parse_tensors(file.read_bytes(), file, hint="") for file in files])
     model = RunDirectory.open(tmp_path / "mean", hashes=True).load_model()
     for name, tensor in weights_of(model).items():
         assert torch.equal(tensor, expected[name])

@@ -5,6 +5,7 @@ from nmt_cli.cli.options import shared, training
 from nmt_cli.cli.options.checks import check_runs
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import check_new_directory
+from nmt_cli.files.replacement import run_refusal
 
 
 def average(
@@ -26,7 +27,7 @@ def average(
             "--last averages the checkpoints of a single run", hint="give one run directory, or omit --last"
         )
     check_runs(runs, text_hint="nmt average RUN_DIR... --out RUN_DIR")
-    check_new_directory(out, overwrite=overwrite)
+    check_new_directory(out, overwrite=overwrite, refusal=run_refusal)
 
     from nmt_cli.cli.display.training import next_step
     from nmt_cli.run.average import average as write_average

@@ -1,5 +1,6 @@
 """`nmt train`: from a data directory to a run directory."""
 
+import errno
 import os
 import re
 import shlex
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
-from nmt_cli.cli.boundary import Terminated
+from nmt_cli.cli.boundary import Terminated, ending_signals, leave_terminal
 from nmt_cli.cli.display.console import Verbosity, messages, results
 from nmt_cli.cli.display.training import TrainingDisplay, duration, next_step
 from nmt_cli.cli.options import shared, training
@@ -20,10 +21,11 @@ from nmt_cli.cli.options.checks import check_data, check_runs
 from nmt_cli.config.defaults import DEVICE
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import check_new_directory
+from nmt_cli.files.replacement import run_refusal
 
 if TYPE_CHECKING:
     from nmt_cli.config import Resolved
-    from nmt_cli.training import Machine, Trainer
+    from nmt_cli.training import Machine, Report, Trainer
 
 USAGE = "nmt train DATA_DIR --out RUN_DIR, or nmt train --resume RUN_DIR"
 
@@ -68,7 +70,7 @@ def train(
         _refuse_with_resume({"--out": out, "--init": init, "--overwrite": overwrite, "--dry-run": dry_run})
     _check(data, out, resume, init, dry_run=dry_run)
     if out is not None and os.environ.get("RANK", "0") == "0":  # the first process creates it
-        check_new_directory(out, overwrite=overwrite)
+        check_new_directory(out, overwrite=overwrite, refusal=run_refusal)
     resolved = _resolve(data if resume is None and init is None else None, config, settings, preset)
 
     from nmt_cli.training import Machine, start
@@ -143,7 +145,7 @@ def _run(made: "AbstractContextManager[Trainer]", path: Path, level: Verbosity, 
         with Signals(trainer, display) as signals, display:
             try:
                 for report in trainer.run():
-                    display.show(report)
+                    signals.show(report)
             except (KeyboardInterrupt, Terminated):
                 display.note(f"the last checkpoint is intact; resume with: {command}")
                 raise
@@ -161,7 +163,7 @@ def _run(made: "AbstractContextManager[Trainer]", path: Path, level: Verbosity, 
 
 
 class Signals:
-    """The first Ctrl-C or SIGTERM stops training after the current update, the second one at once."""
+    """The first Ctrl-C, SIGTERM or SIGHUP stops training after the current update, the second one at once."""
 
     def __init__(self, trainer: "Trainer", display: TrainingDisplay) -> None:
         self._trainer, self._display = trainer, display
@@ -172,7 +174,7 @@ class Signals:
         self._previous: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, *ending_signals()):
             self._previous[number] = signal.signal(number, self._receive)
         return self
 
@@ -182,13 +184,26 @@ class Signals:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
 
+    def show(self, report: "Report") -> None:
+        """Display a report. A write to a lost terminal may fail before its signal arrives."""
+        try:
+            self._display.show(report)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            self._receive(signal.SIGHUP, None)
+
     def _receive(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            leave_terminal()
+            if self._first:  # the kernel and the shell both send one
+                return
         if not self._first:
             self._first, self.received = time.monotonic(), number
             self._trainer.stop()
             self._display.note("finishing this update and saving; press Ctrl-C again to stop at once")
         elif time.monotonic() - self._first > self._grace:
-            raise KeyboardInterrupt if number == signal.SIGINT else Terminated
+            raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
 
 
 def _show_estimate(

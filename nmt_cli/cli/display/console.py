@@ -2,12 +2,12 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from types import TracebackType
 from typing import Any, Self
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import (
     BarColumn,
     Progress,
@@ -16,6 +16,7 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+from rich.segment import Segment
 from rich.text import Text
 
 
@@ -27,14 +28,35 @@ class Verbosity(IntEnum):
     VERBOSE = 2
 
 
+_HARMLESS = "\u00a0\u00ad\u200b\u200c\u200d\u2009\u202f\u3000"  # spaces and joiners of ordinary text
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold yellow", "hint": "bold"}
 
 
 _SIMILAR_SHOWN = 3  # warnings that differ in names and numbers only
 
 
+def printable(text: str) -> str:
+    """Text that cannot control a terminal: control characters, such as those of a file name, become escapes."""
+    if text.isprintable():
+        return text
+    return "".join(
+        character
+        if character.isprintable() or character in "\n\t" or character in _HARMLESS
+        else character.encode("unicode_escape").decode()
+        for character in text
+    )
+
+
 class LiteralConsole(Console):
     """A console that prints text literally (a path may look like markup) and raises if a pipe is closed."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """All text passes here, whatever it is part of; rich adds its own escape sequences later."""
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield Segment(printable(segment.text), segment.style)
 
     def __init__(self, **options: Any) -> None:
         super().__init__(highlight=False, markup=False, emoji=False, **options)
