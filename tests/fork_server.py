@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TIMEOUT = 60.0  # seconds; what takes this long on a tiny model waits for something that never comes
-MEMORY = 4 << 30  # bytes that a limited child may allocate; commands on tiny models need far less
+MEMORY = 1 << 30  # bytes that a limited child may allocate; commands on tiny models need far less
 PRELOADED = (  # what takes time, once for all children
     "nmt_cli.cli.app",
     "nmt_cli.evaluation.evaluate",
@@ -27,7 +27,11 @@ PRELOADED = (  # what takes time, once for all children
     "nmt_cli.run.average",
     "nmt_cli.training",
     "nmt_cli.translator.streaming",
+    "jinja2",
+    "numpy.ctypeslib",
+    "numpy.random",
     "sacrebleu.metrics",
+    "torch._dynamo",  # the optimizer imports it
 )
 
 
@@ -81,8 +85,8 @@ class ForkServer:
             if timed_out:
                 os.kill(child, signal.SIGKILL)
             code = self.end()
-            output = [Path(files[name]).read_bytes() for name in ("stdout", "stderr")]
-        return Outcome(code, *output, timed_out)
+            stdout, stderr = (Path(files[name]).read_bytes() for name in ("stdout", "stderr"))
+        return Outcome(code, stdout, stderr, timed_out)
 
     def close(self) -> None:
         """End the server."""
@@ -113,7 +117,7 @@ def serve() -> None:
     """Answer each request with the child's process id and, when it has ended, its exit code."""
     for name in PRELOADED:
         importlib.import_module(name)
-    requests = sys.stdin.buffer.raw  # type: ignore[attr-defined]  # unbuffered: nothing is left for a child to read
+    requests = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115 - nothing is buffered that a child could read
     while line := requests.readline():
         child = os.fork()
         if not child:
