@@ -33,7 +33,7 @@ def main() -> int:
             verdict = run_trial(options.trial, originals, server, place / "trial")
             print(f"{options.trial}\n{verdict.name}\n{verdict.details}\nfolder: {place / 'trial'}")
             return int(verdict.is_finding)
-        print(f"seed {options.seed}; to repeat: make fuzz SEED={options.seed}")
+        print(f"seed {options.seed}; to repeat: make fuzz SEED={options.seed}", flush=True)
         counts: Counter[tuple[str, str]] = Counter()
         end = time.monotonic() + 60 * options.minutes
         for trial in all_trials(originals, random.Random(options.seed)):

@@ -6,6 +6,7 @@ import json
 import random
 import re
 import shutil
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +20,8 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 _PYTHON = re.compile(
     r"Traceback|internal error|this is a bug|\b[A-Z]\w*(Error|Exception|Warning)\b|out of memory"
 )
+
+State = dict[str, tuple[int, int, int]]  # type and mode, size, time of the last change
 
 
 class Trial(NamedTuple):
@@ -115,13 +118,13 @@ def run_mutated(
     make_outside(outside)
     if not mutate(here / folder, outside):
         return Verdict("not applicable")
-    before = {root: contents_of(root) for root in (outside, originals, here / folder)}
+    before = {root: state_of(root) for root in (outside, originals, here / folder)}
     outcome = server.run(command.arguments, folder=here, stdin=command.stdin)
     for root in (outside, originals):
-        if changed := _changed(before[root], contents_of(root)):
+        if changed := _changed(before[root], state_of(root)):
             return Verdict("changed something outside the directory", ", ".join(changed))
     if command.may_change is not None:
-        changed = _changed(before[here / folder], contents_of(here / folder))
+        changed = _changed(before[here / folder], state_of(here / folder))
         if changed := [name for name in changed if name not in command.may_change]:
             return Verdict("changed the directory", ", ".join(changed))
     return judge(command, here, outcome, intact)
@@ -173,18 +176,16 @@ def make_outside(folder: Path) -> None:
         (folder / "home" / "state" / name).write_text("the user's\n", "utf-8")
 
 
-def contents_of(folder: Path) -> dict[str, tuple[int, int, bytes]]:
-    """Type, modification time and content of everything below a folder; links are not followed."""
+def state_of(folder: Path) -> State:
+    """Everything below a folder with type, size and time of the last change; links are not followed."""
     found = {}
-    for path in sorted(folder.rglob("*")):
+    for path in folder.rglob("*"):
         status = path.lstat()
-        is_file = path.is_file() and not path.is_symlink()
-        content = path.read_bytes() if is_file else bytes(path.readlink()) if path.is_symlink() else b""
-        found[str(path.relative_to(folder))] = (status.st_mode, status.st_mtime_ns if is_file else 0, content)
+        is_folder = stat.S_ISDIR(status.st_mode)  # its time changes when a temporary file comes and goes
+        details = (0, 0) if is_folder else (status.st_size, status.st_ctime_ns)
+        found[str(path.relative_to(folder))] = (status.st_mode, *details)
     return found
 
 
-def _changed(
-    before: dict[str, tuple[int, int, bytes]], after: dict[str, tuple[int, int, bytes]]
-) -> list[str]:
+def _changed(before: State, after: State) -> list[str]:
     return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
