@@ -12,7 +12,7 @@ NAMES = re.findall(r"`(tests/[^`]+::[^`]+)`", PAGE)
 
 def test_every_named_test_exists() -> None:
     assert len(NAMES) > 30
-    assert [name for name in NAMES if name not in tests_of(name.partition("::")[0])] == []
+    assert [name for name in NAMES if name not in named_in(name.partition("::")[0])] == []
 
 
 def test_every_promise_has_tests() -> None:
@@ -21,7 +21,7 @@ def test_every_promise_has_tests() -> None:
     assert [block for block in blocks if "`tests/" not in block] == []
 
 
-def tests_of(path: str) -> set[str]:
+def named_in(path: str) -> set[str]:
     """All tests in a file, as pytest names them."""
     found = set()
     for node in ast.parse(Path(REPOSITORY / path).read_text("utf-8")).body:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import shutil
 import sys
 import tempfile
 import time
@@ -46,6 +47,7 @@ def main() -> int:
             counts["forged" if trial.forged else "damaged", verdict.name] += 1
             if verdict.is_finding:
                 print(f"\n{verdict.name}: {verdict.details.strip()}\n  make fuzz TRIAL='{trial}'", flush=True)
+    shutil.rmtree(place, ignore_errors=True)
     return _summarize(counts)
 
 

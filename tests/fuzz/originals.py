@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -54,10 +55,8 @@ def standard_output(folder: Path, outcome: Outcome) -> bytes:
 
 
 def evaluation(folder: Path, outcome: Outcome) -> bytes:
-    """The scores that were printed, without the time."""
-    content = json.loads(outcome.stdout)
-    content.pop("created")
-    return json.dumps(content).encode()
+    """The scores that were printed, without times."""
+    return re.sub(rb'"(created|seconds)": [^,\n]*', b"", outcome.stdout)
 
 
 def file(name: str) -> Callable[[Path, Outcome], bytes]:
