@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONUNBUFFERED := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo recipes $(RECIPES) test soak bench clean
+.PHONY: help install demo recipes $(RECIPES) test fuzz soak bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,10 @@ test: install ## lint, check types and run all tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
+fuzz: install ## mutate run and data directories for MINUTES=3; SEED=N or TRIAL=NAME repeats a run or a finding
+	$(BIN)/python -m tests.fuzz $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \
+	  $(if $(TRIAL),--trial '$(TRIAL)') $(if $(ONLY),--only '$(ONLY)')
 
 soak: install ## kill training twenty times at random, resume, and compare the weights
 	NMT_SOAK_ROUNDS=20 $(BIN)/python -m pytest tests/training/test_crash.py

@@ -1,11 +1,7 @@
 """A tiny corpus, a tiny model, and runs on them."""
 
 import json
-import os
 import random
-import shlex
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +13,7 @@ from nmt_cli.cli.app import app
 from nmt_cli.config import Resolved, resolve
 from nmt_cli.preprocess import Request, preprocess
 from nmt_cli.training import Machine, Report, resume, start
+from tests.fork_server import ForkServer, fork_server
 
 WORDS = [consonant + vowel for consonant in "bdf" for vowel in "aeiou"]
 
@@ -116,55 +113,10 @@ def assert_same(one: Path, other: Path) -> None:
     assert [name for name in first if first[name] != second[name]] == []
 
 
-NURSERY = """
-import os, shlex, sys
-import nmt_cli.training, sacrebleu.metrics  # what takes time, once for all children
-from nmt_cli.cli import main
-for line in sys.stdin:
-    child = os.fork()
-    if not child:
-        sys.argv = ["nmt", *shlex.split(line)]
-        main()
-    print(child, flush=True)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
-
-
-class Nursery:
-    """A process whose children run `nmt`: real processes to kill, without the cost of imports."""
-
-    def __init__(self) -> None:
-        environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1"}
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", NURSERY], stdin=pipe, stdout=pipe, text=True, env=environment
-        )
-
-    def begin(self, *arguments: object) -> int:
-        """The process id of a new child."""
-        assert self._process.stdin is not None
-        print(shlex.join(map(str, arguments)), file=self._process.stdin, flush=True)
-        return self._number()
-
-    def end(self) -> int:
-        """The exit code of that child, which is waited for."""
-        return self._number()
-
-    def _number(self) -> int:
-        assert self._process.stdout is not None
-        return int(self._process.stdout.readline())
-
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
-
-
 @pytest.fixture(scope="session")
-def nursery() -> Iterator[Nursery]:
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
+def server() -> Iterator[ForkServer]:
+    with fork_server() as server:
+        yield server
 
 
 class Outcome(NamedTuple):

@@ -21,8 +21,9 @@ from nmt_cli.run.directory import Lock
 from nmt_cli.training import UpdateReport, ValidationReport, start
 from nmt_cli.translator import Details, Translator
 from nmt_cli.translator.confidence import confidence
+from tests.fork_server import ForkServer
 
-from .conftest import ON_CPU, Nursery, Run, assert_same, make_data, options, settings, train
+from .conftest import ON_CPU, Run, assert_same, make_data, options, settings, train
 
 
 @pytest.fixture(scope="module")
@@ -231,20 +232,20 @@ def test_the_log_in_a_pipe_has_one_line_for_each_validation(nmt: Run, data: Path
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
 def test_a_signal_saves_and_stops_and_resume_continues(
-    data: Path, tmp_path: Path, nursery: Nursery, number: signal.Signals, code: int
+    data: Path, tmp_path: Path, server: ForkServer, number: signal.Signals, code: int
 ) -> None:
     out, whole = tmp_path / "run", tmp_path / "whole"
     limits = ("train.max_updates=30", "train.validate_every=15")
     train(data, whole, *limits)
-    child = nursery.begin("train", data, "--out", out, "--threads", 1, "--quiet", *options(*limits))
+    child = server.begin("train", data, "--out", out, "--threads", 1, "--quiet", *options(*limits))
     while not (out / "metrics.jsonl").exists():
         time.sleep(0.005)
     os.kill(child, number)
     if number == signal.SIGHUP:  # a lost connection sends several
         os.kill(child, number)
-    assert nursery.end() == code
-    nursery.begin("train", "--resume", out, "--quiet", "--threads", 1)
-    assert nursery.end() == 0
+    assert server.end() == code
+    server.begin("train", "--resume", out, "--quiet", "--threads", 1)
+    assert server.end() == 0
     assert_same(out, whole)
 
 

@@ -19,8 +19,9 @@ from nmt_cli.run import RunDirectory
 from nmt_cli.run.checkpoint import Checkpoints
 from nmt_cli.run.logs import MetricsLog
 from nmt_cli.training import EndReport, StartReport
+from tests.fork_server import ForkServer
 
-from .conftest import SMALL, Nursery, assert_same, resume_run, train
+from .conftest import SMALL, assert_same, resume_run, train
 
 SHORT = ("train.max_updates=4", "train.validate_every=2", "train.save_every=1", "train.average_best=2")
 ROUNDS = int(os.environ.get("NMT_SOAK_ROUNDS", "3"))
@@ -97,36 +98,36 @@ def test_a_crash_while_the_directory_is_created_leaves_no_directory(data: Path, 
         assert not (tmp_path / "run").exists()
 
 
-def test_a_run_survives_sigkill_at_random_moments(data: Path, tmp_path: Path, nursery: Nursery) -> None:
+def test_a_run_survives_sigkill_at_random_moments(data: Path, tmp_path: Path, server: ForkServer) -> None:
     chosen = ["train.max_updates=40", "train.validate_every=20", "train.save_every=5"]
     chosen.append("train.subword_sampling=0.1")  # must draw the same in every process
     options = [part for setting in (*SMALL, *chosen) for part in ("--set", setting)]
     options += ["--threads", "1", "--quiet"]
     out, whole = tmp_path / "killed", tmp_path / "whole"
-    nursery.begin("train", data, "--out", whole, *options)
-    assert nursery.end() == 0
+    server.begin("train", data, "--out", whole, *options)
+    assert server.end() == 0
     chance = random.Random()
     kills = 0
     while kills < ROUNDS:
         resume_run = out.exists()
         child = (
-            nursery.begin("train", "--resume", out, "--quiet")
+            server.begin("train", "--resume", out, "--quiet")
             if resume_run
-            else nursery.begin("train", data, "--out", out, *options)
+            else server.begin("train", data, "--out", out, *options)
         )
         time.sleep(chance.uniform(0.0, 1.2))
         os.kill(child, signal.SIGKILL)
-        if nursery.end() == 0:  # it was faster
+        if server.end() == 0:  # it was faster
             shutil.rmtree(out)
             continue
         kills += 1
         if out.exists():
             Checkpoints(out).load()
             RunDirectory.open(out, hashes=True)
-    nursery.begin("train", "--resume", out, "--quiet") if out.exists() else nursery.begin(
+    server.begin("train", "--resume", out, "--quiet") if out.exists() else server.begin(
         "train", data, "--out", out, *options
     )
-    assert nursery.end() == 0
+    assert server.end() == 0
     assert_same(out, whole)
 
 

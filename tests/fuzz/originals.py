@@ -1,0 +1,186 @@
+"""The directories that are fuzzed, and the commands that read them. A new kind of directory is one entry of `KINDS`."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.fork_server import ForkServer, Outcome
+
+_WORDS = [consonant + vowel for consonant in "bdf" for vowel in "aeiou"]
+_SMALL = (
+    "model.embedding_size=8",
+    "model.hidden_size=8",
+    "model.decoder_layers=1",
+    "train.batch_tokens=96",
+    "train.pool_batches=4",
+    "train.warmup_updates=1",
+    "train.log_every=2",
+    "train.validate_every=2",
+    "train.save_every=1",
+    "train.samples=2",
+    "search.max_length=8",
+)
+_LINES = b"ba be bi\ndo du\n\nfa fe fi fo fu\n"
+_QUIET = ("--threads", "1", "--quiet")
+_SHORT = ("--time-limit", "20s")  # a forged run may ask for any number of updates
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that reads a directory, and what counts as its result."""
+
+    arguments: tuple[str, ...]  # in a folder that has copies of all directories
+    result: Callable[[Path, Outcome], bytes]
+    stdin: bytes = b""
+    may_change: tuple[str, ...] | None = ()  # files of the directory; None: any
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of directory: its name in the folder of a trial, and the commands that read it."""
+
+    folder: str
+    commands: Mapping[str, Command]
+
+
+def standard_output(folder: Path, outcome: Outcome) -> bytes:
+    """What the command printed."""
+    return outcome.stdout
+
+
+def evaluation(folder: Path, outcome: Outcome) -> bytes:
+    """The scores that were printed, without times."""
+    return re.sub(rb'"(created|seconds)": [^,\n]*', b"", outcome.stdout)
+
+
+def file(name: str) -> Callable[[Path, Outcome], bytes]:
+    """A file that the command wrote."""
+    return lambda folder, outcome: (folder / name).read_bytes()
+
+
+def trained(name: str) -> Callable[[Path, Outcome], bytes]:
+    """The weights and the state of a run, without times."""
+
+    def result(folder: Path, outcome: Outcome) -> bytes:
+        run = folder / name
+        files = json.loads((run / "manifest.json").read_text("utf-8"))["files"]
+        weights = sorted(
+            str(facts["sha256"]) for path, facts in files.items() if path.endswith(".safetensors")
+        )
+        state = run / "state" / "current.json"
+        current = json.loads(state.read_text("utf-8")) if state.exists() else {}
+        current.get("progress", {}).pop("seconds", None)
+        return json.dumps([weights, current.get("update"), current.get("progress")]).encode()
+
+    return result
+
+
+def _options(*assignments: str) -> list[str]:
+    return [part for setting in assignments for part in ("--set", setting)]
+
+
+def _train(*arguments: str) -> Command:
+    options = _options(*_SMALL, "train.max_updates=2")
+    words = ("train", *arguments, "--out", "new", *options, *_SHORT, *_QUIET)
+    return Command(words, trained("new"))
+
+
+def _resume(*arguments: str, run: str = "run") -> Command:
+    words = ("train", *arguments, "--resume", run, "--set", "train.max_updates=6", *_SHORT, *_QUIET)
+    return Command(words, trained(run), may_change=None)
+
+
+KINDS = {
+    "run": Kind(
+        "run",
+        {
+            "translate": Command(("translate", "run", "--tsv", *_QUIET), standard_output, _LINES),
+            "score": Command(
+                ("score", "run", "--source", "-", "--target", "target.yy", *_QUIET), standard_output, _LINES
+            ),
+            "evaluate": Command(
+                ("evaluate", "run", "--samples", "10", "--json", "--workers", "1", *_QUIET),
+                evaluation,
+                may_change=("scores.jsonl", "README.md"),
+            ),
+            "explain": Command(
+                ("explain", "run", "ba be", "--html", "page.html", *_QUIET), file("page.html")
+            ),
+            "resume": _resume(),
+            "init": _train("data", "--init", "run"),
+            "average": Command(("average", "run", "--out", "new", "--quiet"), trained("new")),
+        },
+    ),
+    "language-model": Kind(
+        "lm",
+        {
+            "generate": Command(("generate", "lm", "ba", "--seed", "1", *_QUIET), standard_output),
+            "score": Command(("score", "lm", "--target", "target.yy", *_QUIET), standard_output),
+            "resume": _resume(run="lm"),
+        },
+    ),
+    "data": Kind(
+        "data",
+        {
+            "train": _train("data"),
+            "init": _train("data", "--init", "run"),
+            "resume": _resume("data"),
+        },
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Originals:
+    """Intact directories, a second set made from other text, and what each command says about the first."""
+
+    folder: Path
+    others: Path
+    results: Mapping[tuple[str, str], bytes]
+
+    @classmethod
+    def make(cls, place: Path, server: ForkServer) -> Originals:
+        """Make both sets, and run every command on the first one."""
+        for number, name in enumerate(("originals", "others")):
+            _make_directories(place / name, server, seed=number)
+        results = {}
+        for kind_name, kind in KINDS.items():
+            for name, command in kind.commands.items():
+                folder = place / "intact"
+                shutil.copytree(place / "originals", folder, symlinks=True)
+                outcome = server.run(command.arguments, folder=folder, stdin=command.stdin)
+                assert outcome.code == 0, (kind_name, name, outcome.stderr.decode())
+                results[kind_name, name] = command.result(folder, outcome)
+                shutil.rmtree(folder)
+        return cls(place / "originals", place / "others", results)
+
+
+def _make_directories(folder: Path, server: ForkServer, *, seed: int) -> None:
+    """A data directory, a run on it, a language model, and texts; the same bytes for the same seed."""
+    text = folder / "text"
+    text.mkdir(parents=True)
+    dice = random.Random(seed)
+    for name, count in (("train", 120), ("valid", 4), ("test", 4)):
+        lines = [" ".join(dice.choices(_WORDS, k=dice.randint(1, 5))) for _ in range(count)]
+        (text / f"{name}.xx").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        (text / f"{name}.yy").write_text("".join(f"{line.upper()}\n" for line in lines), "utf-8")
+    (folder / "target.yy").write_text("BA BE BI\nDO DU\n\nFA FE FI FO FU\n", "utf-8")
+    (folder / "replacements.tsv").write_text("ä\ta\n", "utf-8")
+    sets = ("--train", "text/train", "--valid", "text/valid", "--test", "text/test")
+    options = ("--set", "vocabulary.size=290", "--set", "data.duplicate=false", "--workers", "1", "--quiet")
+    bilingual = ("-s", "xx", *sets, "--set", "data.normalization=replacements.tsv", "--out", "data")
+    monolingual = (*(f"{word}.yy" if "/" in word else word for word in sets), "--out", "lm-data")
+    commands = [("preprocess", "-t", "yy", *options, *words) for words in (bilingual, monolingual)]
+    settings = _options(*_SMALL, "train.max_updates=4", "train.average_best=2")
+    pairs = (("data", "run"), ("lm-data", "lm"))
+    commands += [("train", data, "--out", out, *settings, *_QUIET) for data, out in pairs]
+    commands.append(("evaluate", "run", "--samples", "10", "--workers", "1", *_QUIET))
+    for command in commands:
+        outcome = server.run(command, folder=folder)
+        assert outcome.code == 0, outcome.stderr.decode()
