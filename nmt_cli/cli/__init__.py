@@ -5,7 +5,7 @@ boundary      errors become a message, a hint and an exit code
 help          how --help looks
 commands/     one module per command: parse, call the library, show
 options/      one alias per option, and checks before heavy imports
-display/      what a person sees
+display/      terminal output
 """
 
 import os

@@ -1,4 +1,7 @@
-"""Warnings about hypotheses, references and training data that make a score misleading."""
+"""Warnings about hypotheses, references and training data that make a score misleading.
+
+They include errors that can be seen in a single hypothesis: empty, untranslated, repetitive, or missing a number.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +139,7 @@ def _is(numbers: Sequence[int]) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------
-# Errors that can be seen in a single hypothesis: empty, untranslated, repeating itself, or missing a number.
+# Errors in single hypotheses.
 
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")

@@ -1,8 +1,15 @@
-"""The losses.
+"""The losses, and scheduled sampling.
 
 The main one is the cross-entropy of the real target tokens, computed together with the vocabulary projection in
 `fast.cross_entropy`; `draw_subset` can restrict it to some of them. Hard attention and coverage add their own terms.
 All are sums over target tokens.
+
+In scheduled sampling the decoder is sometimes fed its own words instead of the reference: at each step after the
+first, y_{t-1} is replaced with probability p by ŷ_{t-1}, the most probable word or a draw from p(· | ŷ_{<t-1}, x)
+(Bengio et al. 2015). No gradient flows through the choice, so the words can be chosen first and the loss computed
+afterwards, as with any other target inputs. A sequential decoder chooses word by word, each given those before it. A
+decoder that runs all steps at once predicts all words from the reference in a first pass, and is fed the mixture in a
+second one (Mihaylova & Martins 2019).
 """
 
 from __future__ import annotations
@@ -79,15 +86,7 @@ def draw_subset(lengths: Tensor, share: float) -> Tensor:
 
 
 # ------------------------------------------------------------------------------------------------------------
-# Scheduled sampling: now and then the decoder is fed its own words instead of the reference.
-#
-# At each step after the first, y_{t-1} is replaced with probability p by ŷ_{t-1}, the most probable word or a draw
-# from p(· | ŷ_{<t-1}, x)   (Bengio et al. 2015). No gradient flows through the choice, so the words can be chosen
-# first and the loss computed afterwards, as with any other target inputs.
-#
-# A sequential decoder chooses word by word, each given those before it. A decoder that runs all steps at once
-# predicts all words from the reference in a first pass, and is fed the mixture in a second one
-# (Mihaylova & Martins 2019).
+# Scheduled sampling.
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""What a person sees while lines are processed: progress, and warnings about single lines."""
+"""Progress while lines are processed, and warnings about single lines."""
 
 import sys
 import time
