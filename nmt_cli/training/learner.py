@@ -15,11 +15,11 @@ from nmt_cli.config import TrainConfig
 from nmt_cli.data.batch import Batch, collate
 from nmt_cli.data.batches import RankBatch
 from nmt_cli.errors import TrainingError
-from nmt_cli.model import OwnWords, Seq2Seq
+from nmt_cli.model import ScheduledSampling, Seq2Seq
 from nmt_cli.run.weights import load_weights, weights_of
 from nmt_cli.training.distributed import Group
 from nmt_cli.training.optimization import MovingAverage, Optimization, Precision
-from nmt_cli.training.schedule import own_word_probability
+from nmt_cli.training.schedule import sampling_probability
 
 
 class Learner:
@@ -62,23 +62,25 @@ class Learner:
         """
         torch.manual_seed(_seed(self._config.seed, update, self._group.rank))
         tokens = sum(portion.tokens for portion in portions)
-        own_words = OwnWords(own_word_probability(self._config, update), self._config.sampled_word)
+        scheduled_sampling = ScheduledSampling(
+            sampling_probability(self._config, update), self._config.sampled_word
+        )
         with self.readable_errors():
             for portion in portions:
                 last = portion is portions[-1]
                 with nullcontext() if last or self._group.world == 1 else self._forward.no_sync():
-                    self._accumulate(portion.batch, tokens, own_words)
+                    self._accumulate(portion.batch, tokens, scheduled_sampling)
             self.optimization.step(rate)
             if self._average:
                 self._average.update(update)
 
-    def _accumulate(self, batch: Batch | None, tokens: int, own_words: OwnWords) -> None:
+    def _accumulate(self, batch: Batch | None, tokens: int, scheduled_sampling: ScheduledSampling) -> None:
         with self.precision.autocast():
             loss = self._forward(
                 (batch or self._empty_batch).to(self.device),
                 label_smoothing=self._config.label_smoothing,
-                own_words=own_words,
-                share=self._config.loss_share,
+                scheduled_sampling=scheduled_sampling,
+                token_fraction=self._config.loss_share,
             )
         # DistributedDataParallel averages over processes, but every token of the update should have the same weight.
         weight = self._group.world / tokens if batch is not None else 0.0

@@ -11,7 +11,7 @@ from torch.testing import assert_close
 from nmt_cli.config import LANGUAGE_MODEL_PRESETS, PRESETS, TRANSLATION_PRESETS, ModelConfig, resolve
 from nmt_cli.data.batch import Batch, collate
 from nmt_cli.errors import ConfigError
-from nmt_cli.model import OwnWords, Seq2Seq, build_model
+from nmt_cli.model import ScheduledSampling, Seq2Seq, build_model
 from nmt_cli.model.recurrent_decoders import PlainMemory
 
 Build = Callable[..., Seq2Seq]
@@ -100,9 +100,13 @@ def test_the_first_state_is_zero_and_memory_is_empty(name: str, build: Build, pa
 
 
 @pytest.mark.parametrize("name", LANGUAGE_MODEL_PRESETS)
-@pytest.mark.parametrize("how", [{"own_words": OwnWords(0.5, "drawn")}, {"share": 0.5}], ids=["own", "share"])
+@pytest.mark.parametrize(
+    "how",
+    [{"scheduled_sampling": ScheduledSampling(0.5, "drawn")}, {"token_fraction": 0.5}],
+    ids=["own", "share"],
+)
 def test_training_modes_work_without_a_source(
-    name: str, how: dict[str, OwnWords | float], build: Build, pad: Pad, pairs: Pairs
+    name: str, how: dict[str, ScheduledSampling | float], build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     torch.manual_seed(1)
     model = build(ModelConfig.from_preset(name, embedding_size=6, hidden_size=8), training=True)

@@ -4,7 +4,7 @@ Equal to `SequentialDecoder.unroll` in value and gradient, but
 
 * everything that multiplies the state of the top layer is one product per step: W_s = [W_hh; W_q; W_r], the
   recurrent weights, those of the query, and those of the state in the readout;
-* in the backward pass (`unroll`), the loop contains only what depends on the following step; each weight then gets
+* in the backward pass (`fast.unroll`), the loop contains only what depends on the following step; each weight then gets
   its gradient from all steps in one product, and keys and values from one batched product;
 * tanh(K + q), B·T·S·A values of an additive score, is recomputed instead of saved.
 

@@ -159,7 +159,7 @@ def summed(d_y: Tensor) -> Tensor:
 
 
 def can_unroll(decoder: SequentialDecoder[Any], words: Tensor) -> bool:
-    """Whether `unroll` supports these settings and this precision; `SequentialDecoder.unroll` supports all."""
+    """Whether `fast_unroll` supports these settings and this precision; `SequentialDecoder.unroll` supports all."""
     attention, device = decoder.attention, words.device.type
     return (
         not (torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device))
@@ -175,7 +175,7 @@ def can_unroll(decoder: SequentialDecoder[Any], words: Tensor) -> bool:
     )
 
 
-def unroll(
+def fast_unroll(
     decoder: SequentialDecoder[Any],
     words: Tensor,
     W_fed: Tensor,
