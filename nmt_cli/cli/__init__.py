@@ -23,7 +23,7 @@ def main() -> None:
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-    if sys.stderr is None:  # closed: messages are lost, but the work goes on
+    if sys.stderr is None:  # closed: messages are lost, but the work continues
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
     from nmt_cli.cli.app import app
 

@@ -107,7 +107,7 @@ def _error_warnings(name: str, errors: OutputErrorCounter, lines: int) -> Iterat
         yield DataWarning(
             name="empty",
             message=f"{name}: {some_lines(errors.empty)} {_is(errors.empty)} empty",
-            hint="an empty line is scored as a translation that has nothing right",
+            hint="an empty translation scores zero",
         )
     if _is_notable(errors.untranslated, _SHARE * lines):
         yield DataWarning(

@@ -54,22 +54,22 @@ class Learner:
         """The moving average if there is one, else the model itself: what is validated and saved."""
         return self._average.model if self._average else self.model
 
-    def update(self, update: int, portions: Sequence[RankBatch], rate: float) -> None:
-        """One step on the mean loss over all tokens of `portions`, on all processes.
+    def update(self, update: int, rank_batches: Sequence[RankBatch], rate: float) -> None:
+        """One step on the mean loss over all tokens of `rank_batches`, on all processes.
 
         Random draws (dropout, sampling) depend only on the seed, the update and the process, so no generator state
         has to be saved.
         """
         torch.manual_seed(_seed(self._config.seed, update, self._group.rank))
-        tokens = sum(portion.tokens for portion in portions)
+        tokens = sum(rank_batch.tokens for rank_batch in rank_batches)
         scheduled_sampling = ScheduledSampling(
             sampling_probability(self._config, update), self._config.sampled_word
         )
         with self.readable_errors():
-            for portion in portions:
-                last = portion is portions[-1]
+            for rank_batch in rank_batches:
+                last = rank_batch is rank_batches[-1]
                 with nullcontext() if last or self._group.world == 1 else self._forward.no_sync():
-                    self._accumulate(portion.batch, tokens, scheduled_sampling)
+                    self._accumulate(rank_batch.batch, tokens, scheduled_sampling)
             self.optimization.step(rate)
             if self._average:
                 self._average.update(update)

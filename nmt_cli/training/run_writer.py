@@ -78,9 +78,8 @@ class RunWriter:
 
     def _write_card(self) -> None:
         records = [record for record in self._log.read() if record["kind"] == "validation"]
-        best = max(
-            records, key=lambda record: (record["score"], -record["loss"]), default=None
-        )  # of equal ones, the first
+        # Of equal records, `max` returns the first.
+        best = max(records, key=lambda record: (record["score"], -record["loss"]), default=None)
         write_text(self.folder / "README.md", model_card(self._run, parameters=self._parameters, best=best))
 
 

@@ -20,15 +20,15 @@ Pairs = list[tuple[list[int], list[int]]]
 OPENING, MIDDLE, CLOSING = (4, 5), (6, 7, 8), (9, 10)
 
 
-def sentence(chance: random.Random) -> tuple[list[int], float]:
+def sentence(rng: random.Random) -> tuple[list[int], float]:
     """A sentence of a regular language, and its log-probability: the opening word decides the closing one.
 
     o m … m c <eos>: o is one of two, each m one of three with 0.6, 0.3, 0.1; after each word c comes with 0.25.
     """
-    opening = chance.randrange(2)
+    opening = rng.randrange(2)
     words, log_p = [OPENING[opening]], math.log(0.5)
-    while chance.random() < 0.75:
-        (word,) = chance.choices(range(3), weights=(6, 3, 1))
+    while rng.random() < 0.75:
+        (word,) = rng.choices(range(3), weights=(6, 3, 1))
         words.append(MIDDLE[word])
         log_p += math.log(0.75) + math.log((0.6, 0.3, 0.1)[word])
     return [*words, CLOSING[opening]], log_p + math.log(0.25)
@@ -36,8 +36,8 @@ def sentence(chance: random.Random) -> tuple[list[int], float]:
 
 def sentences(count: int, seed: int) -> tuple[list[list[int]], float]:
     """Sentences, and the mean true log-probability of a token, <eos> included."""
-    chance = random.Random(seed)
-    drawn = [sentence(chance) for _ in range(count)]
+    rng = random.Random(seed)
+    drawn = [sentence(rng) for _ in range(count)]
     tokens = sum(len(words) + 1 for words, _ in drawn)
     return [words for words, _ in drawn], sum(log_p for _, log_p in drawn) / tokens
 

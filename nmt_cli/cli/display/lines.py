@@ -21,7 +21,7 @@ _SHOWN = 3  # warnings of one kind; the rest are counted
 
 
 class LineProgress:
-    """The number of lines and lines per second: a live line in a terminal, else a plain line now and then."""
+    """The number of lines and lines per second: a live line in a terminal, else a plain line periodically."""
 
     def __init__(self, console: Console, *, out: Path | None, wanted: bool | None, quiet: bool) -> None:
         """`out` is where results go; `wanted` is None for the default, which depends on the terminal."""

@@ -166,7 +166,7 @@ class AlignmentCheck:
             c0 = min(c0, _HEALTHY_RATIO * varied)
         if self._usual is not None:
             c0 = min(c0, 1.25 * self._usual)
-        if float(np.median(c)) * _INFORMATIVE < varied:  # an uninformative chunk is no reference
+        if float(np.median(c)) * _INFORMATIVE < varied:  # an uninformative chunk is not a reference
             self._usual = c0 if self._usual is None else 0.8 * self._usual + 0.2 * c0
         return max(c0, 1e-3)
 

@@ -7,7 +7,7 @@ A step multiplies one row, or as many as the beam is wide, so it spends most of 
 * The first layer's product with a word does not depend on the sentence: it is computed once for all words.
 * 8-bit weights are a quarter of the bytes (`int8`).
 
-`prepare_for_search` is all that the rest of the package knows of this. It turns modules of a model into the subclasses
+`prepare_for_search` is the only entry point. It turns modules of a model into the subclasses
 below, which share their weights and override only the products of a single step.
 """
 
