@@ -50,11 +50,11 @@ def measure(path: Path) -> None:
     show_padding(split, plan)
 
     dataset = Dataset.from_file(str(path))
-    portions = batches.stream(1)
+    rank_batches = batches.stream(1)
     every = np.arange(len(split))
     in_memory = split.gather(every, "source"), split.gather(every, "target")
     ways: dict[str, tuple[Callable[[NDArray[Any]], object], int]] = {
-        "nmt": (lambda rows: next(portions), 200),
+        "nmt": (lambda rows: next(rank_batches), 200),
         "row loop": (
             lambda rows: pad_by_loop(*[[ids[row].tolist() for row in rows] for ids in in_memory]),
             40,
@@ -68,7 +68,7 @@ def measure(path: Path) -> None:
             count = min(count, len(plan))
             chosen = [plan[(position + i) % len(plan)] for i in range(count)]
             if name == "nmt":
-                position += count  # the stream goes on where it was: nobody is given warm pages
+                position += count  # the stream continues where it was: nobody is given warm pages
             begin = time.perf_counter()
             for rows in chosen:
                 way(rows)

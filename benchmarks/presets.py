@@ -3,8 +3,8 @@
 python benchmarks/presets.py [DATA_DIR …] [--out DIR] [--updates N] [--system 'PRESET model.key=value …'] [--set …]
 
 The embedded corpus and every data directory that is given, one system after the other. DIR/table.md has the tables,
-DIR/scores.jsonl what is known so far: the same command goes on after an interruption, with the system it was at. Other
-code needs another DIR.
+DIR/scores.jsonl what is known so far: the same command continues after an interruption, with the system it was at.
+Other code needs another DIR.
 
 Speed is real target tokens a second of processor time, the median of ten parts of the training: other work on the
 machine counts little. With one thread that is near the speed of a quiet core. Perplexity is of the validation set, BLEU

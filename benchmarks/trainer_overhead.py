@@ -75,7 +75,7 @@ def bare_blocks(data: Path, resolved: Resolved) -> Iterator[None]:
             optimizer.zero_grad(set_to_none=True)
 
     while True:
-        batches = [portion.batch for portion in islice(stream, BLOCK) if portion.batch is not None]
+        batches = [rank_batch.batch for rank_batch in islice(stream, BLOCK) if rank_batch.batch is not None]
         yield  # the batches are ready: the time of making them is not that of a step
         run(batches)
         yield

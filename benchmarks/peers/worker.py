@@ -39,7 +39,7 @@ def main() -> None:
 
 
 class Worker:
-    """A model, its optimiser and the batches."""
+    """A model, its optimizer and the batches."""
 
     def __init__(self, system: str, path: Path, options: dict[str, Any]) -> None:
         self.module = importlib.import_module(f"peers.{system}")

@@ -5,7 +5,8 @@ boundary      errors become a message, a hint and an exit code
 help          how --help looks
 commands/     one module per command: parse, call the library, show
 options/      one alias per option, and checks before heavy imports
-display/      what a person sees
+display/      terminal output
+prompt        `nmt translate` in a terminal: a prompt with line editing and history
 """
 
 import os
@@ -23,7 +24,7 @@ def main() -> None:
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-    if sys.stderr is None:  # closed: messages are lost, but the work goes on
+    if sys.stderr is None:  # closed: messages are lost, but the work continues
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
     from nmt_cli.cli.app import app
 

@@ -1,12 +1,11 @@
 """Settings: one schema, no defaults anywhere else.
 
 section         what a setting is: name, default, check, one line of help
-data, vocabulary, model, train, search   the settings, one module per section
+data, model, train, search   the settings; `data` has those of `vocabulary` too
 contradictions  settings of `model` that cannot be combined
 presets         published systems as settings
-layers          `Config`, all sections; defaults < preset < file < `--set`
+layers          `Config`, all sections; defaults < preset < file < `--set`; the reference that `nmt config` prints
 defaults        defaults by corpus size, and of command-line options that are not settings
-reference       the settings described from the schema: `nmt config`, docs/configuration.md
 """
 
 from nmt_cli.config.data import FILTERS, DataConfig, VocabularyConfig

@@ -61,7 +61,7 @@ FILTERS = (
 
 
 # ------------------------------------------------------------------------------------------------------------
-# Settings of the section `vocabulary`: how text is split into tokens.
+# Section `vocabulary`.
 
 
 # Reserved by sentencepiece: the four control pieces, bytes, whitespace and the symbols it writes for whitespace.

@@ -46,7 +46,7 @@ GENERATED_AT_ONCE: Final = 256  # texts per batch
 ALTERNATIVES: Final = 5  # shown for each target piece
 
 # nmt evaluate
-METRICS: Final = ("bleu", "chrf")  # the first one ranks systems
+DEFAULT_METRICS: Final = ("bleu", "chrf")  # the first one ranks systems
 SIGNIFICANCE_TEST: Final[Literal["bootstrap", "randomization"]] = "bootstrap"
 BOOTSTRAP_SAMPLES: Final = 1000
 RANDOMIZATION_TRIALS: Final = 10_000

@@ -46,7 +46,7 @@ def read_pairs(spec: Spec, *, block_pairs: int = 8192) -> Iterator[Block]:
     blocks = _open(replace(spec, source_lang=spec.target_lang) if monolingual else spec, block_pairs)
     first = next(blocks, None)
     if first is None:
-        raise CorpusError(f"{spec.text} has no pairs", hint="give a corpus with text in it")
+        raise CorpusError(f"{spec.text} has no pairs", hint="use a corpus that is not empty")
     for block in chain([first], blocks):
         yield _without_source(block) if monolingual else block
 
@@ -128,7 +128,7 @@ def _undecodable(reader: LineReader, first: int) -> dict[int, str]:
 
 
 def _empty(name: str) -> CorpusError:
-    return CorpusError(f"{name} is empty", hint="give a corpus with text in it")
+    return CorpusError(f"{name} is empty", hint="use a corpus that is not empty")
 
 
 class RowParser(Protocol):

@@ -80,7 +80,7 @@ def parse_spec(text: str, *, source_lang: str, target_lang: str) -> Spec:
             hint=f"remove @{key}=…, or read a hub dataset: hf:ID",
         )
     if not body:
-        raise UsageError(f"{text!r} names no corpus", hint=FORMS if source_lang else MONOLINGUAL_FORMS)
+        raise UsageError(f"{text!r} does not name a corpus", hint=FORMS if source_lang else MONOLINGUAL_FORMS)
     try:
         kind, paths, choice = (
             _parse_files(body, source_lang, target_lang) if source_lang else _parse_text(body, target_lang)
@@ -138,7 +138,8 @@ def _parse_hub(
     config, _, split = rest.partition(":")
     if not dataset:
         raise UsageError(
-            f"{text} names no dataset", hint="write hf:ID[:CONFIG[:SPLIT]], such as hf:wmt/wmt14:de-en:train"
+            f"{text} does not name a dataset",
+            hint="write hf:ID[:CONFIG[:SPLIT]], such as hf:wmt/wmt14:de-en:train",
         )
     if dataset in FILE_BUILDERS.values() and not options.get("data_files"):
         raise UsageError(

@@ -211,7 +211,7 @@ def _order_warnings(
 
 
 # ------------------------------------------------------------------------------------------------------------
-# Precision, recall and error rate of word alignments against gold alignments.
+# The arithmetic.
 
 
 Link = tuple[int, int]  # positions of a source and a target word, counted from 0

@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 from nmt_cli.config.defaults import (
     BOOTSTRAP_SAMPLES,
+    DEFAULT_METRICS,
     DEVICE,
-    METRICS,
     RANDOMIZATION_TRIALS,
     RESAMPLING_SEED,
     SIGNIFICANCE_TEST,
@@ -30,7 +30,7 @@ class Request:
     references: Sequence[Path] = ()  # none: the test set of the run
     source: Path | None = None
     baseline: str | None = None  # a system, by path or name; None: the first
-    metrics: Sequence[str] = METRICS
+    metrics: Sequence[str] = DEFAULT_METRICS
     tokenize: str | None = None  # None: chosen by the target language
     target_language: str | None = None  # None: that of the run, or by the file names
     lowercase: bool = False

@@ -1,4 +1,7 @@
-"""Warnings about hypotheses, references and training data that make a score misleading."""
+"""Warnings about hypotheses, references and training data that make a score misleading.
+
+They include errors that can be seen in a single hypothesis: empty, untranslated, repetitive, or missing a number.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +107,7 @@ def _error_warnings(name: str, errors: OutputErrorCounter, lines: int) -> Iterat
         yield DataWarning(
             name="empty",
             message=f"{name}: {some_lines(errors.empty)} {_is(errors.empty)} empty",
-            hint="an empty line is scored as a translation that has nothing right",
+            hint="an empty translation scores zero",
         )
     if _is_notable(errors.untranslated, _SHARE * lines):
         yield DataWarning(
@@ -136,7 +139,7 @@ def _is(numbers: Sequence[int]) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------
-# Errors that can be seen in a single hypothesis: empty, untranslated, repeating itself, or missing a number.
+# Errors in single hypotheses.
 
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")

@@ -8,8 +8,9 @@ character n-grams of chrF are counted faster (`character_ngrams`), with the same
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +21,6 @@ from numpy.typing import NDArray
 from nmt_cli.errors import UsageError, did_you_mean
 from nmt_cli.metrics.character_ngrams import chrf_statistics
 
-METRICS = ("bleu", "chrf", "chrf++", "ter")
 Statistics = NDArray[np.float64]  # (sentences, counts)
 Totals = NDArray[np.float64]  # (counts,)
 
@@ -37,7 +37,7 @@ def bleu(
     hypotheses: Sequence[str], references: Sequence[str], *, tokenize: str = "13a", lowercase: bool = False
 ) -> Score:
     """BLEU of detokenized text (Papineni et al. 2002; Post 2018)."""
-    metric = _make("bleu", tokenize, lowercase)
+    metric = _bleu(tokenize, lowercase)
     result = metric.corpus_score(list(hypotheses), [list(references)])
     return Score("BLEU", float(result.score), str(metric.get_signature()))
 
@@ -68,12 +68,47 @@ class BleuDetails:
         return self.hypothesis_length / self.reference_length if self.reference_length else 0.0
 
 
+def _bleu(tokenize: str, lowercase: bool) -> Any:
+    from sacrebleu.metrics import BLEU  # type: ignore[attr-defined]
+
+    # `force` silences sacreBLEU's warning about tokenized text: nmt has its own.
+    return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
+
+
+def _chrf(tokenize: str, lowercase: bool, *, word_order: int = 0) -> Any:
+    from sacrebleu.metrics import CHRF  # type: ignore[attr-defined]
+
+    return CHRF(word_order=word_order, lowercase=lowercase)
+
+
+def _ter(tokenize: str, lowercase: bool) -> Any:
+    from sacrebleu.metrics import TER  # type: ignore[attr-defined]
+
+    return TER()  # always ignores case
+
+
+class MetricKind(NamedTuple):
+    """What distinguishes one metric from another."""
+
+    name: str  # as sacreBLEU prints it
+    higher_is_better: bool
+    make: Callable[[str, bool], Any]  # (BLEU's tokenizer, whether to ignore case) → sacreBLEU's metric
+
+
+METRICS = {
+    "bleu": MetricKind("BLEU", True, _bleu),
+    "chrf": MetricKind("chrF2", True, _chrf),
+    "chrf++": MetricKind("chrF2++", True, partial(_chrf, word_order=2)),
+    "ter": MetricKind("TER", False, _ter),
+}
+
+
 def check_metrics(names: Sequence[str]) -> None:
     """Reject an unknown metric."""
     for name in names:
         if name not in METRICS:
             raise UsageError(
-                f"unknown metric {name!r}{did_you_mean(name, METRICS)}",
+                f"unknown metric {name!r}{did_you_mean(name, list(METRICS))}",
                 hint=f"choose from {', '.join(METRICS)}",
             )
 
@@ -84,9 +119,8 @@ class CorpusMetric:
     def __init__(self, key: str, *, tokenize: str = "13a", lowercase: bool = False) -> None:
         """`key` is one of `METRICS`; `tokenize` applies to BLEU only."""
         self.key = key
-        self.higher_is_better = key != "ter"
-        self._metric = _make(key, tokenize, lowercase)
-        self.name = {"bleu": "BLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}[key]
+        self.name, self.higher_is_better, make = METRICS[key]
+        self._metric = make(tokenize, lowercase)
         self._reference_counts: set[int] = set()
         self._references: list[list[str | None]] = []  # prepared for chrF
 
@@ -155,17 +189,6 @@ class CorpusMetric:
 
     def _prepared(self, text: str | None) -> str | None:
         return None if text is None else str(self._metric._preprocess_segment(text))
-
-
-def _make(key: str, tokenize: str, lowercase: bool) -> Any:
-    from sacrebleu.metrics import BLEU, CHRF, TER  # type: ignore[attr-defined]
-
-    if key == "bleu":
-        # force: no warning about tokenized text. `nmt evaluate` has its own, and `nmt train` a display to protect.
-        return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
-    if key == "ter":
-        return TER()  # always ignores case
-    return CHRF(word_order=2 if key == "chrf++" else 0, lowercase=lowercase)
 
 
 def _counts(totals: Totals) -> list[int | float]:

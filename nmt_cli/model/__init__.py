@@ -7,7 +7,7 @@ attention            score, softmax, weighted sum; local attention, several head
 lstmn                a recurrent layer that attends to all its past states
 encoder              source words → h_i, in one direction or both; the bridge h → s_0
 decoder              what decoders share: memory, state, layers; the readout s_t, y_{t-1}, c_t → features
-recurrent_decoders   Sutskever, Cho; Luong, GNMT; Bahdanau; Luong with input feeding
+recurrent_decoders   Sutskever, Cho; Luong; GNMT; Bahdanau; Luong with input feeding
 transformer          attention in place of recurrence
 loss                 a subset of the target tokens, REINFORCE, coverage; scheduled sampling
 seq2seq              everything together, initial weights, `build_model`
@@ -15,7 +15,7 @@ device               choice of the device
 fast                 faster ways to the same numbers, in training and in search
 """
 
-from nmt_cli.model.protocol import Loss, Memory, OwnWords, State, TranslationModel
+from nmt_cli.model.protocol import Loss, Memory, ScheduledSampling, State, TranslationModel
 from nmt_cli.model.seq2seq import Seq2Seq, build_model
 
-__all__ = ["Loss", "Memory", "OwnWords", "Seq2Seq", "State", "TranslationModel", "build_model"]
+__all__ = ["Loss", "Memory", "ScheduledSampling", "Seq2Seq", "State", "TranslationModel", "build_model"]

@@ -5,7 +5,7 @@
 Every kind is made of these three. Local attention narrows the mask before the normalizer (`Window`), several heads
 are a score function and a reader with one more dimension (`HeadedScore`, `HeadedReader`), hard attention picks one
 position after the normalizer (`pick`), and coverage is a score function that sees earlier weights
-(`nmt_cli.model.scores.Covering`).
+(`nmt_cli.model.scores.CoverageScore`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.model.scores import SCORES, Additive, Covering, Score, Sizes
+from nmt_cli.model.scores import SCORES, Additive, CoverageScore, Score, Sizes
 
 StepsT = TypeVar("StepsT", bound=tuple[Any, ...])
 
@@ -40,24 +40,24 @@ def weighted_sum(alpha: Tensor, values: Tensor) -> Tensor:
     return alpha.to(values.dtype) @ values
 
 
-class Focus(NamedTuple):
+class AttentionHistory(NamedTuple):
     """What attention needs to know of earlier steps; for most kinds nothing."""
 
     steps: Tensor | None = None  # (B or 1, Q) how many there were
     coverage: Tensor | None = None  # (B, Q, S) Σ α over them
 
-    def after(self, alpha: Tensor) -> Focus:
+    def after(self, alpha: Tensor) -> AttentionHistory:
         """What the next step needs to know, given this step's α (B, Q, S)."""
-        return Focus(
+        return AttentionHistory(
             None if self.steps is None else self.steps + 1,
             None if self.coverage is None else self.coverage + alpha,
         )
 
 
-NO_FOCUS = Focus()
+NO_HISTORY = AttentionHistory()
 
 
-class Reading(NamedTuple):
+class AttentionOutput(NamedTuple):
     """What attention returns for Q queries."""
 
     context: Tensor  # (B, Q, H)
@@ -98,24 +98,29 @@ class Attention(nn.Module):
     @property
     def covers(self) -> bool:
         """Whether a step depends on the weights of earlier steps."""
-        return isinstance(self.score, Covering)
+        return isinstance(self.score, CoverageScore)
 
-    def focus(self, mask: Tensor, hypotheses: int) -> Focus:
+    def initial_history(self, mask: Tensor, hypotheses: int) -> AttentionHistory:
         """What the first step needs to know, for K hypotheses of each sentence in mask (B, S)."""
         rows, S = (len(mask), hypotheses), mask.shape[1]
-        return Focus(
+        return AttentionHistory(
             None if self.window is None else mask.new_zeros(rows, dtype=torch.long),
             mask.new_zeros((*rows, S), dtype=torch.float32) if self.covers else None,
         )
 
     def forward(
-        self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, focus: Focus = NO_FOCUS
-    ) -> Reading:
+        self,
+        query: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor,
+        history: AttentionHistory = NO_HISTORY,
+    ) -> AttentionOutput:
         """Query (B, Q, H), keys and values of h (B, S, H), mask (B, S) → context (B, Q, H), α (B, Q, S)."""
-        e = self.score(query, keys) if focus.coverage is None else self.score(query, keys, focus.coverage)
+        e = self.score(query, keys) if history.coverage is None else self.score(query, keys, history.coverage)
         weights = None
         if self.window is not None:
-            mask, weights = self.window(query, mask, focus.steps)  # (B, Q, S), (B, Q, S)
+            mask, weights = self.window(query, mask, history.steps)  # (B, Q, S), (B, Q, S)
         alpha = self.normalizer(e, mask)  # (B, Q, S), or (B, n, Q, S)
         if weights is not None:
             alpha = alpha * (weights if alpha.dim() == 3 else weights[:, None])
@@ -123,19 +128,19 @@ class Attention(nn.Module):
         if self.hard:
             probabilities, alpha = alpha, pick(alpha, draw=self.training)
         context = self.reader(alpha, values)  # (B, Q, H)
-        return Reading(context, alpha if alpha.dim() == 3 else alpha.mean(dim=1), probabilities)
+        return AttentionOutput(context, alpha if alpha.dim() == 3 else alpha.mean(dim=1), probabilities)
 
-    def all_steps(self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Reading:
+    def all_steps(self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> AttentionOutput:
         """All T steps of teacher forcing, query (B, T, H): at once, unless a step depends on earlier weights."""
         if not self.covers:
             steps = None if self.window is None else torch.arange(query.shape[1], device=query.device)[None]
-            reading: Reading = self(query, keys, values, mask, Focus(steps))
-            return reading
-        focus, readings = self.focus(mask, 1), list[Reading]()
+            output: AttentionOutput = self(query, keys, values, mask, AttentionHistory(steps))
+            return output
+        history, outputs = self.initial_history(mask, 1), list[AttentionOutput]()
         for q in query[:, None].unbind(dim=2):  # (B, 1, H)
-            readings.append(self(q, keys, values, mask, focus))
-            focus = focus.after(readings[-1].alpha)
-        return join_steps(readings)
+            outputs.append(self(q, keys, values, mask, history))
+            history = history.after(outputs[-1].alpha)
+        return join_steps(outputs)
 
 
 def join_steps(steps: Sequence[StepsT]) -> StepsT:
@@ -293,7 +298,7 @@ def build_attention(config: ModelConfig) -> Attention:
     score = SCORES[config.attention](Sizes(d, config.attention_size or d, config.attention_positions))
     if config.coverage:
         assert isinstance(score, Additive)
-        score = Covering(score)
+        score = CoverageScore(score)
     window = None
     if config.attention_window is not None:
         window = WINDOWS[config.attention_span](H, config.attention_window)

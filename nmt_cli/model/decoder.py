@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.model.attention import Focus
+from nmt_cli.model.attention import AttentionHistory
 from nmt_cli.model.encoder import Bridged
 from nmt_cli.model.lstmn import build_layer
 from nmt_cli.model.protocol import Memory, MemoryT, State, StateT
@@ -31,7 +31,7 @@ class Decoder(nn.Module, Generic[MemoryT, StateT]):
 
     is_sequential = False  # whether teacher forcing runs step by step, so that a step can see earlier outputs
 
-    def remember(self, states: Tensor, bridged: Bridged, mask: Tensor) -> MemoryT:
+    def build_memory(self, states: Tensor, bridged: Bridged, mask: Tensor) -> MemoryT:
         """The memory of a source with states h (B, S, H): everything that does not depend on the target."""
         raise NotImplementedError
 
@@ -64,7 +64,7 @@ class RecurrentState(State):
     """What one step of a recurrent decoder passes to the next."""
 
     layers: tuple[LayerState, ...]  # of each layer (h,) or (h, c), each (B, K, H), or an LSTMNState
-    focus: Focus  # (B, K, …) what attention needs to know of earlier steps
+    history: AttentionHistory  # (B, K, …) what attention needs to know of earlier steps
 
 
 RecurrentMemoryT = TypeVar("RecurrentMemoryT", bound=RecurrentMemory)
@@ -91,9 +91,9 @@ class RecurrentDecoder(Decoder[RecurrentMemoryT, RecurrentStateT]):
         states = memory.initial
         if beam is not None:
             states = tuple(tuple(part[:, None].expand(-1, beam, -1) for part in state) for state in states)
-        return tuple(layer.begin(state) for layer, state in zip(self.layers, states, strict=True))
+        return tuple(layer.initial_state(state) for layer, state in zip(self.layers, states, strict=True))
 
-    def climb(
+    def run_layers(
         self,
         x: Tensor,
         states: Sequence[LayerState],

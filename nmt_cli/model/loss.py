@@ -1,8 +1,15 @@
-"""The losses.
+"""The losses, and scheduled sampling.
 
 The main one is the cross-entropy of the real target tokens, computed together with the vocabulary projection in
 `fast.cross_entropy`; `draw_subset` can restrict it to some of them. Hard attention and coverage add their own terms.
 All are sums over target tokens.
+
+In scheduled sampling the decoder is sometimes fed its own words instead of the reference: at each step after the
+first, y_{t-1} is replaced with probability p by ŷ_{t-1}, the most probable word or a draw from p(· | ŷ_{<t-1}, x)
+(Bengio et al. 2015). No gradient flows through the choice, so the words can be chosen first and the loss computed
+afterwards, as with any other target inputs. A sequential decoder chooses word by word, each given those before it. A
+decoder that runs all steps at once predicts all words from the reference in a first pass, and is fed the mixture in a
+second one (Mihaylova & Martins 2019).
 """
 
 from __future__ import annotations
@@ -13,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmt_cli.model.protocol import Memory, OwnWords
+from nmt_cli.model.protocol import Memory, ScheduledSampling
 
 if TYPE_CHECKING:
     from nmt_cli.model.seq2seq import Seq2Seq
@@ -61,63 +68,59 @@ def coverage_loss(attention: Tensor, positions: Tensor) -> Tensor:
     return repeated.flatten().index_select(0, positions).sum()
 
 
-def draw_subset(lengths: Tensor, share: float) -> Tensor:
+def draw_subset(lengths: Tensor, fraction: float) -> Tensor:
     """Draw which of the N = Σ m_b real target tokens count, (M,) in order, from lengths m (B,) on the CPU.
 
-    The vocabulary projection has less to do, and the gradient is the same on average: of each sentence ⌊share·m⌋
-    tokens or one more are drawn without replacement, so that every token counts with probability `share` exactly
-    and 1/share times their loss is unbiased. All on the CPU: no device has to wait.
+    The vocabulary projection has less to do, and the gradient is the same on average: of each sentence ⌊fraction·m⌋
+    tokens or one more are drawn without replacement, so that every token counts with probability `fraction` exactly
+    and 1/fraction times their loss is unbiased. All on the CPU: no device has to wait.
     """
     m = lengths.numpy()
     N = int(m.sum())
     sentence = np.repeat(np.arange(len(m)), m)  # (N,)
     rounding, order = torch.split(torch.rand(len(m) + N, device="cpu"), [len(m), N])  # (B,), (N,)
-    wanted = np.floor(share * m + rounding.numpy())  # (B,) share·m on average
+    wanted = np.floor(fraction * m + rounding.numpy())  # (B,) fraction·m on average
     shuffled = np.lexsort((order.numpy(), sentence))  # (N,) within each sentence
     rank = np.arange(N) - np.repeat(np.cumsum(m) - m, m)  # (N,) index within the sentence
     return torch.from_numpy(np.sort(shuffled[rank < wanted[sentence]]))  # (M,)
 
 
 # ------------------------------------------------------------------------------------------------------------
-# Scheduled sampling: now and then the decoder is fed its own words instead of the reference.
-#
-# At each step after the first, y_{t-1} is replaced with probability p by ŷ_{t-1}, the most probable word or a draw
-# from p(· | ŷ_{<t-1}, x)   (Bengio et al. 2015). No gradient flows through the choice, so the words can be chosen
-# first and the loss computed afterwards, as with any other target inputs.
-#
-# A sequential decoder chooses word by word, each given those before it. A decoder that runs all steps at once
-# predicts all words from the reference in a first pass, and is fed the mixture in a second one
-# (Mihaylova & Martins 2019).
+# Scheduled sampling.
 
 
 @torch.no_grad()
-def mix_inputs(model: Seq2Seq, memory: Memory, inputs: Tensor, own: OwnWords) -> Tensor:
+def mix_inputs(model: Seq2Seq, memory: Memory, inputs: Tensor, sampling: ScheduledSampling) -> Tensor:
     """Target inputs (B, T) with some words replaced by the model's own."""
-    replaced = torch.rand(inputs.shape, device=inputs.device) < own.probability  # (B, T)
+    replaced = torch.rand(inputs.shape, device=inputs.device) < sampling.probability  # (B, T)
     replaced[:, 0] = False  # <bos>
     if model.decoder.is_sequential:
-        return _step_by_step(model, memory, inputs, replaced, own)
+        return _step_by_step(model, memory, inputs, replaced, sampling)
     features, _ = model.decode(memory, inputs)  # (B, T, F)
     rows = torch.split(features[:, :-1].flatten(0, 1), model.loss_chunk_tokens)  # (n, F) each
-    predicted = torch.cat([_choose(model, row, own) for row in rows]).view_as(inputs[:, 1:])  # (B, T - 1)
+    predicted = torch.cat([_choose(model, row, sampling) for row in rows]).view_as(
+        inputs[:, 1:]
+    )  # (B, T - 1)
     return torch.cat([inputs[:, :1], torch.where(replaced[:, 1:], predicted, inputs[:, 1:])], dim=1)
 
 
-def _step_by_step(model: Seq2Seq, memory: Memory, inputs: Tensor, replaced: Tensor, own: OwnWords) -> Tensor:
+def _step_by_step(
+    model: Seq2Seq, memory: Memory, inputs: Tensor, replaced: Tensor, sampling: ScheduledSampling
+) -> Tensor:
     state, tokens = model.start(memory, 1), inputs[:, :1]  # (B, 1)
     mixed = [tokens]
     for t in range(1, inputs.shape[1]):
         features, state, _ = model.step(tokens, state, memory)  # (B, 1, F)
-        predicted = _choose(model, features[:, 0], own)[:, None]  # (B, 1)
+        predicted = _choose(model, features[:, 0], sampling)[:, None]  # (B, 1)
         tokens = torch.where(replaced[:, t : t + 1], predicted, inputs[:, t : t + 1])
         mixed.append(tokens)
     return torch.cat(mixed, dim=1)  # (B, T)
 
 
-def _choose(model: Seq2Seq, features: Tensor, own: OwnWords) -> Tensor:
+def _choose(model: Seq2Seq, features: Tensor, sampling: ScheduledSampling) -> Tensor:
     """Features (n, F) → words (n,)."""
     logits = model.project(features)  # (n, V)
-    if own.kind == "drawn":
+    if sampling.kind == "drawn":
         noise = torch.empty_like(logits, dtype=torch.float32).exponential_()  # its -log is Gumbel noise
         logits = logits - noise.log()
     return logits.argmax(dim=-1)

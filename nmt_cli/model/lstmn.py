@@ -38,9 +38,9 @@ class IntraAttention(nn.Module):
         self.score = Additive(Sizes(hidden_size, hidden_size, 0))  # its W is W_s, its U is W_h
         self.W_x = nn.Linear(input_size, hidden_size)
 
-    def forward(self, query: Tensor, s: Tensor, keys: Tensor) -> Tensor:
-        """Query W_x x_t (…, H), s_{t-1} (…, H), keys W_h h_i (…, t, H) → α (…, t)."""
-        q = (query + self.score.W(s)).flatten(0, -2)[:, None]  # (N, 1, H) of N sentences or hypotheses
+    def forward(self, W_x_x: Tensor, s_before: Tensor, keys: Tensor) -> Tensor:
+        """W_x x_t (…, H), s_{t-1} (…, H), keys W_h h_i (…, t, H) → α (…, t)."""
+        q = (W_x_x + self.score.W(s_before)).flatten(0, -2)[:, None]  # (N, 1, H) of N sentences or hypotheses
         K = keys.flatten(0, -3)  # (N, t, H)
         e = self.score.compare(q, K.to(q.dtype))  # (N, 1, t)  v · tanh(q + K_i)
         alpha = masked_softmax(e, torch.ones_like(e, dtype=torch.bool))
@@ -61,7 +61,7 @@ class LSTMNLayer(Layer[LSTMNState]):
         W_x = self.reader.W_x
         return torch.cat([W_ih, W_x.weight]), W_hh, torch.cat([b_ih, W_x.bias]), b_hh
 
-    def begin(self, state: CellState) -> LSTMNState:
+    def initial_state(self, state: CellState) -> LSTMNState:
         """The memory holds h_0 (and c_0), each (…, H); s_0 = h_0."""
         h = state[0]
         keys = self.reader.score.keys(h)[..., None, :]  # (…, 1, H)
@@ -79,11 +79,14 @@ class LSTMNLayer(Layer[LSTMNState]):
     def update(self, gates: Tensor, state: LSTMNState) -> tuple[Tensor, LSTMNState]:
         """One step, given W x_t + b and below it W_x x_t, (…, G·H + H). Its cost grows with t."""
         H = self.hidden_size
-        x, query = gates[..., :-H], gates[..., -H:]  # (…, G·H), (…, H)
-        alpha = self.reader(query, state.s, state.keys)[..., None, :]  # (…, 1, t)
-        read = tuple(weighted_sum(alpha, past)[..., 0, :] for past in state.memory)  # s_t, c'_t: (…, H) each
+        x, W_x_x = gates[..., :-H], gates[..., -H:]  # (…, G·H) W x_t + b, (…, H) W_x x_t
+        # α = softmax(e),  e_i = v · tanh(W_h h_i + W_x x_t + W_s s_{t-1})
+        alpha = self.reader(W_x_x, state.s, state.keys)[..., None, :]  # (…, 1, t)
+        # s_t = Σ_i α_i h_i;  c'_t = Σ_i α_i c_i
+        read = tuple(weighted_sum(alpha, past)[..., 0, :] for past in state.memory)  # (…, H) each
         s = read[0]  # (…, H)
-        now = self.cell.step(x, self.hidden_gates(s), read)  # h_t, c_t: (…, H) each
+        # i, f, o = σ(W [x_t; s_t]);  g = tanh(W [x_t; s_t]);  c_t = f ∘ c'_t + i ∘ g;  h_t = o ∘ tanh(c_t)
+        now = self.cell.step(x, self.hidden_gates(s), read)  # (…, H) each
         h = now[0]  # (…, H)
         keys = _append(state.keys, self.reader.score.keys(h))  # (…, t + 1, H)
         memory = tuple(_append(past, new) for past, new in zip(state.memory, now, strict=True))
@@ -92,10 +95,9 @@ class LSTMNLayer(Layer[LSTMNState]):
     def read(self, x: Tensor, mask: Tensor) -> tuple[Tensor, CellState]:
         """As every layer reads a sentence: padding comes last, where no real position looks at it."""
         zero = x.new_zeros(len(x), self.hidden_size)  # (B, H)
-        outputs, state = self(x, self.begin((zero,) * self.cell.parts))  # (B, S, H)
-        last = mask.sum(dim=1).clamp(
-            min=1
-        )  # (B,) position of the last real token in the memory, which has h_0 too
+        outputs, state = self(x, self.initial_state((zero,) * self.cell.parts))  # (B, S, H)
+        # The memory has h_0 too, so the last of n real tokens is at position n.
+        last = mask.sum(dim=1).clamp(min=1)  # (B,)
         last = last[:, None, None].expand(-1, 1, self.hidden_size)  # (B, 1, H)
         return outputs, tuple(past.gather(1, last)[:, 0] for past in state.memory)  # each (B, H)
 

@@ -59,14 +59,14 @@ class Loss(NamedTuple):
     tokens: int
 
 
-class OwnWords(NamedTuple):
-    """Scheduled sampling: how often the decoder is fed its own words, and which."""
+class ScheduledSampling(NamedTuple):
+    """How often the decoder is fed its own words instead of the reference, and which   (Bengio et al. 2015)"""
 
     probability: float = 0.0
     kind: Literal["best", "drawn"] = "best"
 
 
-NO_WORDS = OwnWords()
+TEACHER_FORCING = ScheduledSampling()
 MemoryT = TypeVar("MemoryT", bound=Memory)
 StateT = TypeVar("StateT", bound=State)
 
@@ -102,13 +102,13 @@ class TranslationModel(Protocol[MemoryT, StateT]):
         batch: Batch,
         *,
         label_smoothing: float = 0.0,
-        own_words: OwnWords = NO_WORDS,
-        share: float = 1.0,
+        scheduled_sampling: ScheduledSampling = TEACHER_FORCING,
+        token_fraction: float = 1.0,
     ) -> Loss:
         """Cross-entropy of the real target tokens, summed; `total` includes any further losses of the model.
 
-        own_words   scheduled sampling: how often the decoder is fed its own words
-        share       fraction of each sentence's target tokens that count, drawn at random; the loss is scaled up
+        scheduled_sampling   how often the decoder is fed its own words
+        token_fraction       how many of each sentence's target tokens count, drawn at random; the loss is scaled up
         """
         ...
 

@@ -93,7 +93,7 @@ class Layer(nn.Module, Generic[LayerStateT]):
             (fused.weight_ih_l0, fused.weight_hh_l0, fused.bias_ih_l0, fused.bias_hh_l0),
         )
 
-    def begin(self, state: CellState) -> LayerStateT:
+    def initial_state(self, state: CellState) -> LayerStateT:
         """What the first step is given: from (h_0,) or (h_0, c_0), each (…, H)."""
         raise NotImplementedError
 
@@ -129,7 +129,7 @@ class Layer(nn.Module, Generic[LayerStateT]):
 class RecurrentLayer(Layer[CellState]):
     """h_t = cell(x_t, h_{t-1})"""
 
-    def begin(self, state: CellState) -> CellState:
+    def initial_state(self, state: CellState) -> CellState:
         """The first state itself."""
         return state
 

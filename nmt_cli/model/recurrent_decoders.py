@@ -1,12 +1,13 @@
 """The recurrent decoders, one paper after the other.
 
-PlainDecoder         no attention                        Sutskever et al. 2014, Cho et al. 2014, language models
-ParallelDecoder      attention after the recurrence      Luong et al. 2015, Wu et al. 2016
-BahdanauDecoder      attention before the recurrence     Bahdanau et al. 2015
-FeedingDecoder       attention after it, fed back        Luong et al. 2015, input feeding
+PlainDecoder          no attention                        Sutskever et al. 2014, Cho et al. 2014, language models
+LuongDecoder          attention after the recurrence      Luong et al. 2015
+GNMTDecoder           attention after the bottom layer    Wu et al. 2016
+BahdanauDecoder       attention before the recurrence     Bahdanau et al. 2015
+LuongFeedingDecoder   attention after it, fed back        Luong et al. 2015, input feeding
 
-In the first two nothing flows from one step's attention into the next, so in training every layer runs over all
-target positions in one fused call. The last two must go step by step.
+In the first three nothing flows from one step's attention into the next, so in training every layer runs over all
+target positions in one fused call. The last two run step by step.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.model.attention import NO_FOCUS, Focus, Reading, build_attention, join_steps
+from nmt_cli.model.attention import NO_HISTORY, AttentionHistory, AttentionOutput, build_attention, join_steps
 from nmt_cli.model.decoder import (
     Decoded,
     RecurrentDecoder,
@@ -28,7 +29,7 @@ from nmt_cli.model.decoder import (
     RecurrentStateT,
 )
 from nmt_cli.model.encoder import Bridged
-from nmt_cli.model.fast.unroll import can_unroll, unroll
+from nmt_cli.model.fast.unroll import can_unroll, fast_unroll
 from nmt_cli.model.recurrent import LayerState
 
 
@@ -51,13 +52,13 @@ class PlainDecoder(RecurrentDecoder[PlainMemory, RecurrentState]):
         H = config.hidden_size
         self.add_layers(config, config.embedding_size + H * config.context_every_step, upper_size=H)
 
-    def remember(self, states: Tensor, bridged: Bridged, mask: Tensor) -> PlainMemory:
+    def build_memory(self, states: Tensor, bridged: Bridged, mask: Tensor) -> PlainMemory:
         """s_0 and c; the states h (B, S, H) are not needed any more."""
         return PlainMemory(mask, bridged.initial, bridged.summary)
 
     def start(self, memory: PlainMemory, beam: int) -> RecurrentState:
         """s_0 for `beam` hypotheses of every sentence."""
-        return RecurrentState(self.initial_layers(memory, beam), NO_FOCUS)
+        return RecurrentState(self.initial_layers(memory, beam), NO_HISTORY)
 
     def decode(self, memory: PlainMemory, y: Tensor, *, attention: bool = True) -> Decoded:
         """Word vectors y (B, T, E) of all steps → features (B, T, F)."""
@@ -69,7 +70,7 @@ class PlainDecoder(RecurrentDecoder[PlainMemory, RecurrentState]):
     ) -> tuple[Tensor, RecurrentState, None]:
         """Word vectors y (B, K, E) of one step → features (B, K, F), the next state."""
         features, layers = self._run(y, state.layers, memory, one_step=True)
-        return features, RecurrentState(layers, NO_FOCUS), None
+        return features, RecurrentState(layers, NO_HISTORY), None
 
     def _run(
         self, y: Tensor, states: Sequence[LayerState], memory: PlainMemory, *, one_step: bool
@@ -80,7 +81,7 @@ class PlainDecoder(RecurrentDecoder[PlainMemory, RecurrentState]):
         else:
             c = memory.summary[:, None].expand(-1, y.shape[1], -1)  # (B, Q, H)
             x = torch.cat([y, c], dim=-1)  # (B, Q, E + H)
-        s, layers = self.climb(x, states, one_step=one_step)  # (B, Q, H)
+        s, layers = self.run_layers(x, states, one_step=one_step)  # (B, Q, H)
         return self.dropout(self.readout(s, y, c)), layers  # (B, Q, F)
 
 
@@ -100,60 +101,90 @@ class AttentionDecoder(RecurrentDecoder[AttentionMemory, RecurrentStateT]):
         self.attention = build_attention(config)  # first: weights are initialized in the order of the modules
         self.add_layers(config, input_size, upper_size)
 
-    def remember(self, states: Tensor, bridged: Bridged, mask: Tensor) -> AttentionMemory:
+    def build_memory(self, states: Tensor, bridged: Bridged, mask: Tensor) -> AttentionMemory:
         """Keys and values of h (B, S, H)."""
         return AttentionMemory(
             mask, bridged.initial, keys=self.attention.keys(states), values=self.attention.values(states)
         )
 
-    def attend(self, query: Tensor, memory: AttentionMemory, focus: Focus) -> Reading:
+    def first_state(self, memory: AttentionMemory, beam: int) -> RecurrentState:
+        """s_0 for `beam` hypotheses of every sentence, before any attention."""
+        history = self.attention.initial_history(memory.mask, beam)
+        return RecurrentState(self.initial_layers(memory, beam), history)
+
+    def attend(self, query: Tensor, memory: AttentionMemory, history: AttentionHistory) -> AttentionOutput:
         """e_s = score(q, h_s);  α = softmax(e);  c = Σ_s α_s h_s: one step, query (B, K, H)"""
-        reading: Reading = self.attention(query, memory.keys, memory.values, memory.mask, focus)
-        return reading
+        output: AttentionOutput = self.attention(query, memory.keys, memory.values, memory.mask, history)
+        return output
 
 
-class ParallelDecoder(AttentionDecoder[RecurrentState]):
-    """The context never returns to the layer that attends, so all positions attend in one product.
+class LuongDecoder(AttentionDecoder[RecurrentState]):
+    """The context is read with the new state and never returns to the recurrence, so all positions attend at once.
 
-    top attends      (Luong et al. 2015, section 3, without input feeding)
-        s_t = LSTM(y_{t-1}, s_{t-1})                            `recurrent.lstm_cell`
-        e_ts = s_t · W h_s                                      `scores.General`
-        α_t = softmax(e_t);  c_t = Σ_s α_ts h_s                 `attention.Attention`
-        h̃_t = tanh(W_c [c_t; s_t])                             `decoder.AttentionalState`
+    Luong et al. 2015, section 3, without input feeding:
 
-    bottom attends   (Wu et al. 2016, section 3)
-        s¹_t = LSTM¹(y_{t-1}, s¹_{t-1});  c_t = attend(s¹_t);  xˡ⁺¹_t = LSTMˡ([xˡ_t; c_t], sˡ_{t-1})
-
-    Wu et al. attend with the previous state of the bottom layer; here it is the new one, which knows y_{t-1}.
+    s_t = LSTM(y_{t-1}, s_{t-1})                            `recurrent.lstm_cell`
+    e_ts = s_t · W h_s                                      `scores.General`
+    α_t = softmax(e_t);  c_t = Σ_s α_ts h_s                 `attention.Attention`
+    h̃_t = tanh(W_c [c_t; s_t])                             `decoder.AttentionalState`
     """
 
     def __init__(self, config: ModelConfig) -> None:
-        H, bottom = config.hidden_size, config.attention_layer == "bottom"
-        super().__init__(config, config.embedding_size, upper_size=2 * H if bottom else H)
-        self.below = 1 if bottom else config.decoder_layers  # layers up to the one that attends
+        super().__init__(config, config.embedding_size, upper_size=config.hidden_size)
 
     def start(self, memory: AttentionMemory, beam: int) -> RecurrentState:
         """s_0 for `beam` hypotheses of every sentence."""
-        return RecurrentState(self.initial_layers(memory, beam), self.attention.focus(memory.mask, beam))
+        return self.first_state(memory, beam)
 
     def decode(self, memory: AttentionMemory, y: Tensor, *, attention: bool = True) -> Decoded:
         """Word vectors y (B, T, E) of all steps → features (B, T, F), attention (B, T, S)."""
-        initial = self.initial_layers(memory)
-        s, _ = self.climb(y, initial[: self.below], one_step=False)  # (B, T, H)
+        s, _ = self.run_layers(y, self.initial_layers(memory), one_step=False)  # (B, T, H)
         c, alpha, probabilities = self.attention.all_steps(s, memory.keys, memory.values, memory.mask)
-        x, _ = self.climb(s, initial[self.below :], first=self.below, context=c, one_step=False)  # (B, T, H)
+        return Decoded(self.dropout(self.readout(s, y, c)), alpha, probabilities)  # (B, T, F), (B, T, S)
+
+    def step(
+        self, y: Tensor, state: RecurrentState, memory: AttentionMemory
+    ) -> tuple[Tensor, RecurrentState, Tensor]:
+        """Word vectors y (B, K, E) of one step → features (B, K, F), the next state, attention (B, K, S)."""
+        s, layers = self.run_layers(y, state.layers, one_step=True)  # (B, K, H) s_t = LSTM(y_{t-1}, s_{t-1})
+        c, alpha, _ = self.attend(s, memory, state.history)  # (B, K, H), (B, K, S) c_t = Σ_s α_ts h_s
+        h = self.readout(s, y, c)  # (B, K, F) h̃_t = tanh(W_c [c_t; s_t])
+        return self.dropout(h), RecurrentState(layers, state.history.after(alpha)), alpha
+
+
+class GNMTDecoder(AttentionDecoder[RecurrentState]):
+    """The context is read with the bottom layer's state and enters all layers above it   (Wu et al. 2016, section 3)
+
+    s¹_t = LSTM¹(y_{t-1}, s¹_{t-1});  c_t = attend(s¹_t);  xˡ⁺¹_t = LSTMˡ([xˡ_t; c_t], sˡ_{t-1})
+
+    Wu et al. attend with the previous state of the bottom layer; here it is the new one, which knows y_{t-1}. So the
+    context never returns to the layer that attends, and all positions attend at once.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config, config.embedding_size, upper_size=2 * config.hidden_size)
+
+    def start(self, memory: AttentionMemory, beam: int) -> RecurrentState:
+        """s_0 for `beam` hypotheses of every sentence."""
+        return self.first_state(memory, beam)
+
+    def decode(self, memory: AttentionMemory, y: Tensor, *, attention: bool = True) -> Decoded:
+        """Word vectors y (B, T, E) of all steps → features (B, T, F), attention (B, T, S)."""
+        bottom, *upper = self.initial_layers(memory)
+        s, _ = self.run_layers(y, [bottom], one_step=False)  # (B, T, H)
+        c, alpha, probabilities = self.attention.all_steps(s, memory.keys, memory.values, memory.mask)
+        x, _ = self.run_layers(s, upper, first=1, context=c, one_step=False)  # (B, T, H)
         return Decoded(self.dropout(self.readout(x, y, c)), alpha, probabilities)  # (B, T, F), (B, T, S)
 
     def step(
         self, y: Tensor, state: RecurrentState, memory: AttentionMemory
     ) -> tuple[Tensor, RecurrentState, Tensor]:
         """Word vectors y (B, K, E) of one step → features (B, K, F), the next state, attention (B, K, S)."""
-        s, lower = self.climb(y, state.layers[: self.below], one_step=True)  # (B, K, H)
-        c, alpha, _ = self.attend(s, memory, state.focus)  # (B, K, H), (B, K, S)
-        above = state.layers[self.below :]  # none if the top layer attends
-        x, upper = self.climb(s, above, first=self.below, context=c, one_step=True)  # (B, K, H)
+        s, bottom = self.run_layers(y, state.layers[:1], one_step=True)  # (B, K, H) s¹_t
+        c, alpha, _ = self.attend(s, memory, state.history)  # (B, K, H), (B, K, S) c_t = attend(s¹_t)
+        x, upper = self.run_layers(s, state.layers[1:], first=1, context=c, one_step=True)  # (B, K, H)
         features = self.dropout(self.readout(x, y, c))  # (B, K, F)
-        return features, RecurrentState((*lower, *upper), state.focus.after(alpha)), alpha
+        return features, RecurrentState((*bottom, *upper), state.history.after(alpha)), alpha
 
 
 class Steps(NamedTuple):
@@ -206,7 +237,7 @@ class SequentialDecoder(AttentionDecoder[RecurrentStateT]):
         words = linear(y, W_y, b)  # (B, T, G·H)
         masks = self.dropout_masks(words)
         if can_unroll(self, words):
-            steps = Steps(*unroll(self, words, W_fed, memory, masks))
+            steps = Steps(*fast_unroll(self, words, W_fed, memory, masks))
         else:
             steps = self.unroll(words, W_fed, memory, masks)
         return Decoded(self.dropout(self.features(y, steps)), steps.alpha, steps.probabilities)
@@ -221,7 +252,7 @@ class SequentialDecoder(AttentionDecoder[RecurrentStateT]):
     def unroll(self, words: Tensor, W_fed: Tensor, memory: AttentionMemory, masks: Sequence[Tensor]) -> Steps:
         """The plain loop over time: words (B, T, G·H), W_fed (G·H, H or F), masks (B, T or 1, H).
 
-        A pure function of its arguments and of the weights of attention, layers and readout. `fast.unroll` computes
+        A pure function of its arguments and of the weights of attention, layers and readout. `fast_unroll` computes
         the same faster for the most common settings.
         """
         state, T = self.start(memory, 1), words.shape[1]
@@ -284,7 +315,7 @@ class BahdanauDecoder(SequentialDecoder[RecurrentState]):
 
     def start(self, memory: AttentionMemory, beam: int) -> RecurrentState:
         """s_0 for `beam` hypotheses of every sentence."""
-        return RecurrentState(self.initial_layers(memory, beam), self.attention.focus(memory.mask, beam))
+        return self.first_state(memory, beam)
 
     def advance(
         self,
@@ -295,10 +326,10 @@ class BahdanauDecoder(SequentialDecoder[RecurrentState]):
         masks: Sequence[Tensor] = (),
     ) -> tuple[Steps, RecurrentState]:
         """c_t = attend(s_{t-1});  s_t = GRU(W_y y_{t-1} + b + W_fed c_t, s_{t-1})"""
-        s = state.layers[-1][0]  # (B, K, H) s_{t-1}
-        c, alpha, probabilities = self.attend(s, memory, state.focus)  # (B, K, H), (B, K, S)
+        s_before = state.layers[-1][0]  # (B, K, H) s_{t-1}
+        c, alpha, probabilities = self.attend(s_before, memory, state.history)  # (B, K, H), (B, K, S)
         s, layers = self.update(word + W_fed(c), state.layers, masks)  # (B, K, H) s_t
-        return Steps(s, c, alpha, c, probabilities), RecurrentState(layers, state.focus.after(alpha))
+        return Steps(s, c, alpha, c, probabilities), RecurrentState(layers, state.history.after(alpha))
 
     def features(self, y: Tensor, steps: Steps) -> Tensor:
         """t_t = readout(s_t, y_{t-1}, c_t)"""
@@ -313,7 +344,7 @@ class FeedingState(RecurrentState):
     fed: Tensor  # (B, K, F)
 
 
-class FeedingDecoder(SequentialDecoder[FeedingState]):
+class LuongFeedingDecoder(SequentialDecoder[FeedingState]):
     """The context is read with the new state, and both are fed to the next step   (Luong et al. 2015, section 3.3)
 
     s_t = LSTM([y_{t-1}; h̃_{t-1}], s_{t-1})                `recurrent.lstm_cell`
@@ -330,8 +361,8 @@ class FeedingDecoder(SequentialDecoder[FeedingState]):
     def start(self, memory: AttentionMemory, beam: int) -> FeedingState:
         """s_0 for `beam` hypotheses of every sentence, and h̃_0 = 0."""
         fed = memory.values.new_zeros(len(memory.values), beam, self.input_sizes[1])  # (B, K, F)
-        focus = self.attention.focus(memory.mask, beam)
-        return FeedingState(self.initial_layers(memory, beam), focus, fed)
+        history = self.attention.initial_history(memory.mask, beam)
+        return FeedingState(self.initial_layers(memory, beam), history, fed)
 
     def advance(
         self,
@@ -343,9 +374,9 @@ class FeedingDecoder(SequentialDecoder[FeedingState]):
     ) -> tuple[Steps, FeedingState]:
         """s_t = LSTM(W_y y_{t-1} + b + W_fed h̃_{t-1}, s_{t-1});  c_t = attend(s_t);  h̃_t = readout(s_t, c_t)"""
         s, layers = self.update(word + W_fed(state.fed), state.layers, masks)  # (B, K, H) s_t
-        c, alpha, probabilities = self.attend(s, memory, state.focus)  # (B, K, H), (B, K, S)
+        c, alpha, probabilities = self.attend(s, memory, state.history)  # (B, K, H), (B, K, S)
         h = self.readout(s, None, c)  # (B, K, F) h̃_t
-        return Steps(s, c, alpha, h, probabilities), FeedingState(layers, state.focus.after(alpha), h)
+        return Steps(s, c, alpha, h, probabilities), FeedingState(layers, state.history.after(alpha), h)
 
     def features(self, y: Tensor, steps: Steps) -> Tensor:
         """h̃_t itself"""

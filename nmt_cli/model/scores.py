@@ -146,7 +146,7 @@ SCORES: dict[str, Callable[[Sizes], Score]] = {
 }
 
 
-class Covering(Score):
+class CoverageScore(Score):
     """e_s = v · tanh(W q + U h_s + w β_s), β_s = Σ_{t'<t} α_{t's} the attention h_s has received so far
 
     (Tu et al. 2016, section 3.1, linguistic coverage without fertility; See et al. 2017, equation 11)

@@ -13,12 +13,13 @@ from nmt_cli.model.decoder import Decoded, Decoder
 from nmt_cli.model.encoder import Bridge, Encoder, reversal, take
 from nmt_cli.model.fast.cross_entropy import chunked_cross_entropy
 from nmt_cli.model.loss import BASELINE_DECAY, coverage_loss, draw_subset, hard_attention_loss, mix_inputs
-from nmt_cli.model.protocol import NO_WORDS, Loss, Memory, OwnWords, State, padding_mask
+from nmt_cli.model.protocol import TEACHER_FORCING, Loss, Memory, ScheduledSampling, State, padding_mask
 from nmt_cli.model.recurrent import Dropout, WordDropout
 from nmt_cli.model.recurrent_decoders import (
     BahdanauDecoder,
-    FeedingDecoder,
-    ParallelDecoder,
+    GNMTDecoder,
+    LuongDecoder,
+    LuongFeedingDecoder,
     PlainDecoder,
     PlainMemory,
 )
@@ -68,7 +69,7 @@ class Seq2Seq(nn.Module):
             x = take(x, swap)  # (B, S, E)
         encoded = self.encoder(x, mask)
         states = take(encoded.states, swap) if self.reverse_source else encoded.states  # (B, S, H)
-        memory: Memory = self.decoder.remember(states, self.bridge(encoded, mask), mask)
+        memory: Memory = self.decoder.build_memory(states, self.bridge(encoded, mask), mask)
         return memory
 
     def decode(self, memory: Memory, target_inputs: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -95,19 +96,19 @@ class Seq2Seq(nn.Module):
         batch: Batch,
         *,
         label_smoothing: float = 0.0,
-        own_words: OwnWords = NO_WORDS,
-        share: float = 1.0,
+        scheduled_sampling: ScheduledSampling = TEACHER_FORCING,
+        token_fraction: float = 1.0,
     ) -> Loss:
         """As in the protocol; `total` includes the losses of hard attention and coverage."""
         memory = self.encode(batch.source, batch.source_lengths)
         inputs = batch.target_inputs
-        if own_words.probability > 0:
-            inputs = mix_inputs(self, memory, inputs, own_words)
+        if scheduled_sampling.probability > 0:
+            inputs = mix_inputs(self, memory, inputs, scheduled_sampling)
         explores = self.baseline is not None and self.training
         decoded = self._decode(memory, inputs, attention=explores or self.coverage_weight > 0)
         positions, labels = batch.positions, batch.labels  # (N,) each
-        if share < 1:
-            subset = draw_subset(batch.target_lengths, share).to(labels.device, non_blocking=True)
+        if token_fraction < 1:
+            subset = draw_subset(batch.target_lengths, token_fraction).to(labels.device, non_blocking=True)
             positions, labels = positions.index_select(0, subset), labels.index_select(0, subset)  # (M,) each
         features = decoded.features.flatten(0, 1)  # (B·T, F)
         losses = torch.empty_like(labels, dtype=torch.float32) if explores else None  # (M,)
@@ -120,10 +121,10 @@ class Seq2Seq(nn.Module):
             chunk_tokens=self.loss_chunk_tokens,
             losses=losses,
         )
-        if share < 1:
-            total, cross_entropy = total / share, cross_entropy / share
+        if token_fraction < 1:
+            total, cross_entropy = total / token_fraction, cross_entropy / token_fraction
         if losses is not None:
-            total = total + self._choice_loss(decoded, losses, positions, batch.positions, 1 / share)
+            total = total + self._choice_loss(decoded, losses, positions, batch.positions, 1 / token_fraction)
         if self.coverage_weight:
             assert decoded.attention is not None
             total = total + self.coverage_weight * coverage_loss(decoded.attention, batch.positions)
@@ -181,7 +182,9 @@ def build_decoder(config: ModelConfig) -> Decoder[Any, Any]:
         return PlainDecoder(config)
     if config.query == "before":
         return BahdanauDecoder(config)
-    return FeedingDecoder(config) if config.input_feeding else ParallelDecoder(config)
+    if config.input_feeding:
+        return LuongFeedingDecoder(config)
+    return GNMTDecoder(config) if config.attention_layer == "bottom" else LuongDecoder(config)
 
 
 def build_model(
@@ -224,7 +227,7 @@ def _assemble(
     tying = config.tying(joint=shared)
     if tying == "all" and not shared:
         raise ConfigError(
-            "model.tied_embeddings = all contradicts vocabulary.joint = false",
+            "model.tied_embeddings = all is incompatible with vocabulary.joint = false",
             hint="set model.tied_embeddings = decoder, or preprocess with vocabulary.joint = true",
         )
     target_words = nn.Embedding(target_vocabulary_size, config.embedding_size, padding_idx=PAD)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.model.attention import Attention, HeadedReader, HeadedScore, Reading, fused_attention
+from nmt_cli.model.attention import Attention, AttentionOutput, HeadedReader, HeadedScore, fused_attention
 from nmt_cli.model.decoder import Decoded, Decoder
 from nmt_cli.model.encoder import Bridged, Encoded
 from nmt_cli.model.protocol import Memory, State
@@ -84,7 +84,7 @@ class MultiHead(nn.Module):
         self.attention = Attention(score, reader=HeadedReader(H, n))
         self.W_o = nn.Linear(H, H)
 
-    def remember(self, states: Tensor) -> KeysValues:
+    def keys_values(self, states: Tensor) -> KeysValues:
         """Keys and values of (B, S, H), each (B, n, S, d)."""
         return KeysValues(self.attention.keys(states), self.attention.values(states))
 
@@ -100,8 +100,8 @@ class MultiHead(nn.Module):
         self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor
     ) -> tuple[Tensor, Tensor]:
         """The same, with the mean of α over the heads (B, Q, S); mask (B, S) or (B, Q, S)."""
-        reading: Reading = self.attention(query, keys, values, mask)
-        return self.W_o(reading.context), reading.alpha
+        output: AttentionOutput = self.attention(query, keys, values, mask)
+        return self.W_o(output.context), output.alpha
 
 
 class FeedForward(nn.Sequential):
@@ -122,11 +122,11 @@ class SubLayer(nn.Module):
         self.before = config.norm == "pre"
         self.dropout = Dropout(config.dropout, variational=config.variational_dropout)
 
-    def enter(self, x: Tensor) -> Tensor:
+    def pre(self, x: Tensor) -> Tensor:
         """The input of f: x (B, T, H) → (B, T, H)"""
         return self.norm(x) if self.before else x
 
-    def leave(self, x: Tensor, f: Tensor) -> Tensor:
+    def post(self, x: Tensor, f: Tensor) -> Tensor:
         """y, from x and the output of f, each (B, T, H)."""
         y = x + self.dropout(f)
         return y if self.before else self.norm(y)  # type: ignore[no-any-return]
@@ -144,15 +144,15 @@ class TransformerLayer(nn.Module):
 
     def self_attend(self, x: Tensor, mask: Tensor | None, *, causal: bool) -> Tensor:
         """Self-attention of all positions at once: x (B, T, H), mask (B, T) → (B, T, H)"""
-        z = self.around_self.enter(x)  # (B, T, H)
-        keys, values = self.self_attention.remember(z)  # (B, n, T, d) each
-        return self.around_self.leave(x, self.self_attention(z, keys, values, mask, causal=causal))
+        z = self.around_self.pre(x)  # (B, T, H)
+        keys, values = self.self_attention.keys_values(z)  # (B, n, T, d) each
+        return self.around_self.post(x, self.self_attention(z, keys, values, mask, causal=causal))
 
     def self_attend_step(self, x: Tensor, cache: KeysValues) -> tuple[Tensor, KeysValues]:
         """Self-attention of one step: x (B, K, H), KV cache (B, K, n, t, d) → (B, K, H), the extended cache."""
         B, K, H = x.shape
-        z = self.around_self.enter(x).reshape(B * K, 1, H)  # each hypothesis has its own past
-        new = self.self_attention.remember(z)  # (B·K, n, 1, d) each
+        z = self.around_self.pre(x).reshape(B * K, 1, H)  # each hypothesis has its own past
+        new = self.self_attention.keys_values(z)  # (B·K, n, 1, d) each
         cache = KeysValues(
             *(
                 torch.cat([past, one.view(B, K, *one.shape[1:]).to(past.dtype)], dim=3)  # (B, K, n, t + 1, d)
@@ -161,22 +161,22 @@ class TransformerLayer(nn.Module):
         )
         keys, values = (past.flatten(0, 1).to(z.dtype) for past in cache)  # (B·K, n, t + 1, d)
         f = self.self_attention(z, keys, values, None)  # (B·K, 1, H)
-        return self.around_self.leave(x, f.view(B, K, H)), cache
+        return self.around_self.post(x, f.view(B, K, H)), cache
 
     def read(
         self, x: Tensor, source: KeysValues, mask: Tensor, *, weights: bool
     ) -> tuple[Tensor, Tensor | None]:
         """Attention to the source: x (B, Q, H), its keys and values → (B, Q, H), α (B, Q, S) if `weights`."""
-        z, alpha = self.around_attention.enter(x), None
+        z, alpha = self.around_attention.pre(x), None
         if weights:
             f, alpha = self.attention.with_weights(z, *source, mask)
         else:
             f = self.attention(z, *source, mask)
-        return self.around_attention.leave(x, f), alpha
+        return self.around_attention.post(x, f), alpha
 
     def feed(self, x: Tensor) -> Tensor:
         """The feed-forward network: x (B, T, H) → (B, T, H)"""
-        return self.around_feed.leave(x, self.feed_forward(self.around_feed.enter(x)))
+        return self.around_feed.post(x, self.feed_forward(self.around_feed.pre(x)))
 
 
 class TransformerEncoder(nn.Module):
@@ -209,9 +209,9 @@ class TransformerDecoder(Decoder[TransformerMemory, TransformerState]):
         self.layers = _layers(config, config.decoder_layers, reads_source=True)
         self.norm = nn.LayerNorm(config.hidden_size) if config.norm == "pre" else nn.Identity()
 
-    def remember(self, states: Tensor, bridged: Bridged, mask: Tensor) -> TransformerMemory:
+    def build_memory(self, states: Tensor, bridged: Bridged, mask: Tensor) -> TransformerMemory:
         """Keys and values (B, n, S, d) of h (B, S, H) for each layer."""
-        return TransformerMemory(mask, tuple(layer.attention.remember(states) for layer in self.layers))
+        return TransformerMemory(mask, tuple(layer.attention.keys_values(states) for layer in self.layers))
 
     def start(self, memory: TransformerMemory, beam: int) -> TransformerState:
         """An empty cache (B, K, n, 0, d)."""

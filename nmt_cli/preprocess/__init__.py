@@ -1,4 +1,13 @@
-"""`nmt preprocess`: from parallel or monolingual text to a data directory."""
+"""`nmt preprocess`: from parallel or monolingual text to a data directory. Reading order:
+
+request         the input, the reports, and the settings that follow from the input
+pipeline        all stages in order
+training_text   cleaned pairs on disk, which of them are kept, and a log of those dropped
+spool           the file of cleaned pairs
+encoding        token ids, the filters that need them, and statistics
+heldout         validation and test sets
+card            the data card
+"""
 
 from nmt_cli.preprocess.card import DataCard
 from nmt_cli.preprocess.pipeline import preprocess

@@ -1,4 +1,4 @@
-"""Training text between reading and encoding: cleaned pairs on disk, and which of them are kept."""
+"""Training text between reading and encoding: cleaned pairs on disk, which are kept, and a log of those dropped."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class TrainingText:
 
 
 # ------------------------------------------------------------------------------------------------------------
-# Dropped pairs by reason: counts, a few examples, and on request every pair in a file.
+# The log of dropped pairs.
 
 
 EXAMPLES = 3

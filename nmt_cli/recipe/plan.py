@@ -38,10 +38,8 @@ SMOKE = (
     "search.beam_size=2",
     "search.max_length=60",
 )
-_NOT_IN_SMOKE = (
-    "vocabulary.size",
-    "vocabulary.sample",
-)  # a few hundred pairs are not enough for that many pieces
+# A few hundred pairs are not enough for that many pieces.
+_NOT_IN_SMOKE = ("vocabulary.size", "vocabulary.sample")
 _MODEL = "model.safetensors"
 
 

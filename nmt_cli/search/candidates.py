@@ -1,5 +1,7 @@
 """The candidates of a step: which tokens continue which hypotheses, chosen as the most probable or sampled.
 
+`Constraints` restrict them: banned tokens, minimum and maximum length, no repeated n-grams, given prefixes.
+
 B sentences · K hypotheses per sentence · V tokens · C candidates per step
 """
 
@@ -167,7 +169,7 @@ def _shift(x: Tensor, bits: int) -> Tensor:
 
 
 # ------------------------------------------------------------------------------------------------------------
-# Constraints on translations: banned tokens, minimum and maximum length, no repeated n-grams, given prefixes.
+# Constraints.
 
 
 _FREE = -1  # in place of a forced token: the sentence is free to choose

@@ -137,9 +137,8 @@ class GreedyTrace:
     def _hypotheses(self, path: _Path, source_length: int) -> list[Hypothesis]:
         length = path.tokens.index(EOS) + 1 if EOS in path.tokens else 0  # |Y|
         log_p = path.log_p[:length]
-        if not log_p or not all(
-            value > -torch.inf for value in log_p
-        ):  # the comparison is false for nan, too
+        # The comparison is false for nan, too.
+        if not log_p or not all(value > -torch.inf for value in log_p):
             return []
         total = torch.tensor(log_p, dtype=torch.float64).sum()
         return [

@@ -1,4 +1,4 @@
-"""When a sentence is done, and when the sentences that are done leave the batch (compaction).
+"""When a sentence is finished, and when finished sentences are removed from the batch (compaction).
 
 A stopping rule is a value: each step returns the next rule and which sentences stop.
 """
@@ -102,7 +102,7 @@ def build_stopping(config: SearchConfig, sentences: int, device: torch.device) -
     return Finished(config.width, torch.zeros(sentences, dtype=torch.long, device=device))
 
 
-# Compaction: sentences that are done leave the batch.
+# Compaction: finished sentences are removed from the batch.
 
 # Compact when at most this share of the batch is still active (without compaction, beam 5 takes 1.3–1.5 × as long).
 _COMPACT_BELOW = 0.9

@@ -86,7 +86,7 @@ def _largest(batches: TrainingBatches, data: DataDirectory) -> RankBatch:
     return next(batches.epoch(1, max(range(len(plan)), key=sizes.__getitem__)))
 
 
-def _saved_bytes(learner: Learner, portion: RankBatch) -> int:
+def _saved_bytes(learner: Learner, rank_batch: RankBatch) -> int:
     storages: dict[int, int] = {}
 
     def pack(tensor: Tensor) -> Tensor:
@@ -94,9 +94,9 @@ def _saved_bytes(learner: Learner, portion: RankBatch) -> int:
         storages[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    assert portion.batch is not None
+    assert rank_batch.batch is not None
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor), learner.precision.autocast():
-        learner.model.loss(portion.batch.to(learner.device))
+        learner.model.loss(rank_batch.batch.to(learner.device))
     own = {parameter.untyped_storage().data_ptr() for parameter in learner.model.parameters()}
     return sum(size for address, size in storages.items() if address not in own)
 

@@ -15,11 +15,11 @@ from nmt_cli.config import TrainConfig
 from nmt_cli.data.batch import Batch, collate
 from nmt_cli.data.batches import RankBatch
 from nmt_cli.errors import TrainingError
-from nmt_cli.model import OwnWords, Seq2Seq
+from nmt_cli.model import ScheduledSampling, Seq2Seq
 from nmt_cli.run.weights import load_weights, weights_of
 from nmt_cli.training.distributed import Group
 from nmt_cli.training.optimization import MovingAverage, Optimization, Precision
-from nmt_cli.training.schedule import own_word_probability
+from nmt_cli.training.schedule import sampling_probability
 
 
 class Learner:
@@ -54,31 +54,33 @@ class Learner:
         """The moving average if there is one, else the model itself: what is validated and saved."""
         return self._average.model if self._average else self.model
 
-    def update(self, update: int, portions: Sequence[RankBatch], rate: float) -> None:
-        """One step on the mean loss over all tokens of `portions`, on all processes.
+    def update(self, update: int, rank_batches: Sequence[RankBatch], rate: float) -> None:
+        """One step on the mean loss over all tokens of `rank_batches`, on all processes.
 
         Random draws (dropout, sampling) depend only on the seed, the update and the process, so no generator state
         has to be saved.
         """
         torch.manual_seed(_seed(self._config.seed, update, self._group.rank))
-        tokens = sum(portion.tokens for portion in portions)
-        own_words = OwnWords(own_word_probability(self._config, update), self._config.sampled_word)
+        tokens = sum(rank_batch.tokens for rank_batch in rank_batches)
+        scheduled_sampling = ScheduledSampling(
+            sampling_probability(self._config, update), self._config.sampled_word
+        )
         with self.readable_errors():
-            for portion in portions:
-                last = portion is portions[-1]
+            for rank_batch in rank_batches:
+                last = rank_batch is rank_batches[-1]
                 with nullcontext() if last or self._group.world == 1 else self._forward.no_sync():
-                    self._accumulate(portion.batch, tokens, own_words)
+                    self._accumulate(rank_batch.batch, tokens, scheduled_sampling)
             self.optimization.step(rate)
             if self._average:
                 self._average.update(update)
 
-    def _accumulate(self, batch: Batch | None, tokens: int, own_words: OwnWords) -> None:
+    def _accumulate(self, batch: Batch | None, tokens: int, scheduled_sampling: ScheduledSampling) -> None:
         with self.precision.autocast():
             loss = self._forward(
                 (batch or self._empty_batch).to(self.device),
                 label_smoothing=self._config.label_smoothing,
-                own_words=own_words,
-                share=self._config.loss_share,
+                scheduled_sampling=scheduled_sampling,
+                token_fraction=self._config.loss_share,
             )
         # DistributedDataParallel averages over processes, but every token of the update should have the same weight.
         weight = self._group.world / tokens if batch is not None else 0.0

@@ -1,6 +1,7 @@
-"""The state of a run apart from tensors: position in the data, validation history, elapsed time.
+"""The reports that the trainer yields, and the state of a run apart from tensors.
 
-Everything here but the time decides what training does next, so all of it is part of every checkpoint.
+The state (position in the data, validation history) decides what training does next, so it is part of every
+checkpoint. A report is data only: the caller decides how to display it.
 """
 
 from __future__ import annotations
@@ -27,9 +28,8 @@ class RunState:
     index: int = 0  # of the next batch in its epoch
     validated: int = 0  # update of the last validation
     scores: list[SelectionScore] = field(default_factory=list)  # of all validations so far
-    best: list[tuple[int, SelectionScore]] = field(
-        default_factory=list
-    )  # (update, score) of the best checkpoints, best first
+    # (update, score) of the best checkpoints, best first
+    best: list[tuple[int, SelectionScore]] = field(default_factory=list)
     tokens_since_report: int = 0  # target tokens since the last StepReport
     seconds: float = 0.0  # of training so far; for display only
     threads: int | None = None  # CPU threads: sums in another order differ in the last bits
@@ -59,9 +59,8 @@ class RunState:
         self.validated = self.update
         self.scores.append(score)
         # The sort is stable: of equal scores, the earliest stays first.
-        self.best = sorted([*self.best, (self.update, score)], key=lambda entry: entry[1], reverse=True)[
-            :keep
-        ]
+        ranked = sorted([*self.best, (self.update, score)], key=lambda entry: entry[1], reverse=True)
+        self.best = ranked[:keep]
         return self.best[0][0] == self.update
 
     def to_json(self) -> dict[str, Any]:
@@ -120,7 +119,7 @@ class Clock:
 
 
 # ------------------------------------------------------------------------------------------------------------
-# What the trainer yields: one dataclass per event. Data only; the caller decides how to display it.
+# Reports: one dataclass per event.
 
 
 @dataclass(frozen=True)

@@ -92,9 +92,8 @@ class RunWriter:
             for record in self._log.read()
             if record["kind"] == "validation" and None not in (record["score"], record["loss"])
         ]
-        best = max(
-            records, key=lambda record: (record["score"], -record["loss"]), default=None
-        )  # of equal ones, the first
+        # Of equal records, `max` returns the first.
+        best = max(records, key=lambda record: (record["score"], -record["loss"]), default=None)
         self._directory.write_text("README.md", model_card(self._run, parameters=self._parameters, best=best))
 
 

@@ -66,7 +66,7 @@ def plateau_decays(scores: Sequence[SelectionScore], patience: int) -> int:
     return decays
 
 
-def own_word_probability(config: TrainConfig, update: int) -> float:
+def sampling_probability(config: TrainConfig, update: int) -> float:
     """How often the decoder is fed its own prediction at an update, counted from 1.
 
     Scheduled sampling (Bengio et al. 2015, section 2.4, whose ε is 1 minus this).

@@ -117,31 +117,31 @@ class Trainer:
         following = next(stream)
         yield from self._validate_and_save()  # if it was interrupted in the middle of one
         while not (reason := self._reason_to_stop()):
-            portions = [following]
+            rank_batches = [following]
             following = next(stream)
-            while len(portions) < self._config.accumulate and following.epoch == portions[0].epoch:
-                portions.append(following)
+            while len(rank_batches) < self._config.accumulate and following.epoch == rank_batches[0].epoch:
+                rank_batches.append(following)
                 following = next(stream)
-            rate = self._update(portions)
+            rate = self._update(rank_batches)
             state.epoch, state.index = following.epoch, following.index
-            yield UpdateReport(state.update, portions[0].epoch)
+            yield UpdateReport(state.update, rank_batches[0].epoch)
             if state.update % self._config.log_every == 0:
-                report, cross_entropy = self._step_report(portions[0].epoch, rate)
+                report, cross_entropy = self._step_report(rank_batches[0].epoch, rate)
                 yield report
                 self._check_gradients()
                 self._check_loss(cross_entropy)
             yield from self._validate_and_save()
         yield from self._end(reason)
 
-    def _update(self, portions: list[RankBatch]) -> float:
+    def _update(self, rank_batches: list[RankBatch]) -> float:
         state = self._state
-        update, epoch = state.update + 1, portions[0].epoch
+        update, epoch = state.update + 1, rank_batches[0].epoch
         rate = learning_rate(
             self._config, update=update, epoch=epoch, scores=state.scores, horizon=self._horizon
         )
-        self._learner.update(update, portions, rate)
+        self._learner.update(update, rank_batches, rate)
         state.update = update
-        state.tokens_since_report += sum(portion.tokens for portion in portions)
+        state.tokens_since_report += sum(rank_batch.tokens for rank_batch in rank_batches)
         return rate
 
     def _step_report(self, epoch: int, rate: float) -> tuple[StepReport, float]:

@@ -109,9 +109,8 @@ class Validator:
 
     def validate(self, model: Seq2Seq, *, must_finish: bool = False) -> Validation:
         """Validate `model`, whose training mode is restored; `must_finish`: ignore requests to stop."""
-        self._may_stop = (
-            not must_finish and self._group.world == 1
-        )  # several processes would have to agree on it
+        # Several processes would have to agree on it.
+        self._may_stop = not must_finish and self._group.world == 1
         training = model.training
         model.eval()
         try:

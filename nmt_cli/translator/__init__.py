@@ -7,6 +7,8 @@ translation       `Translation`: from hypotheses, and from the segments of a lin
 forced_decoding   how probable given translations are
 loading           run directories → models
 streaming         an endless input, window by window; output as plain text, TSV and JSON lines
+partial_output    an output file that can be continued after an interruption
+confidence        how confident the model is on the validation set, and the threshold for a warning
 """
 
 from nmt_cli.translator.translation import Details, Translation

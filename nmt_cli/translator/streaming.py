@@ -1,4 +1,4 @@
-"""Streams of lines, translated window by window, so that memory does not grow with the input."""
+"""Streams of lines, translated window by window so that memory does not grow with the input, and output formats."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def windows(lines: Iterable[Item], max_lines: int) -> Iterator[list[Item]]:
 
 
 # ------------------------------------------------------------------------------------------------------------
-# Output formats of translated and scored lines: one output line per input line in every format.
+# Output formats: one output line per input line in each of them.
 
 
 _COLUMN = str.maketrans("\t\r\n", "   ")

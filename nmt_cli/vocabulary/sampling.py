@@ -1,7 +1,10 @@
-"""The pieces inside a sentencepiece model: ids, scores, and how text is split into words.
+"""Subword regularization: BPE-dropout and unigram sampling, and the parser for sentencepiece model files.
 
-sentencepiece does not expose what segmenting text in Python requires, so the model file, a protocol buffer, is
-parsed here.
+BPE-dropout (Provilkov et al. 2020) and unigram sampling (Kudo 2018) draw random segmentations of text. sentencepiece
+seeds its random numbers differently in each process, so its samples cannot be reproduced, and a resumed run would
+see different ones; here they depend on a seed alone. Its model, its normalization and its best segmentation are used
+unchanged. It does not expose what segmenting text in Python requires, so the model file, a protocol buffer, is parsed
+here as well.
 """
 
 import heapq
@@ -17,6 +20,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from nmt_cli.vocabulary.token_ids import UNK
+
+# ------------------------------------------------------------------------------------------------------------
+# The sentencepiece model file.
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
@@ -133,11 +139,7 @@ def _piece(message: bytes) -> tuple[str, float, int]:
 
 
 # ------------------------------------------------------------------------------------------------------------
-# Subword regularization: random segmentations of text, drawn from a seed alone.
-#
-# BPE-dropout (Provilkov et al. 2020) and unigram sampling (Kudo 2018). sentencepiece seeds its random numbers
-# differently in each process, so its samples cannot be reproduced, and a resumed run would see different ones. Its
-# model, its normalization and its best segmentation are used unchanged.
+# Random segmentations.
 
 
 class Sampler(Protocol):

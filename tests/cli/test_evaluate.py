@@ -191,7 +191,12 @@ BAD_INPUT = {
     "twice": (["hyp.good.de", "./hyp.good.de", "-r", "ref.de"], 2, "is listed twice", "once"),
     "standard input twice": (["-", "-r", "-"], 2, "standard input (-) is given more than once", "as files"),
     "no metric": (["hyp.good.de", "-r", "ref.de", "-m", ""], 2, "unknown metric ''", "chrf++"),
-    "two outputs": (["hyp.good.de", "-r", "ref.de", "--json", "--plain"], 2, "contradict", "choose"),
+    "two outputs": (
+        ["hyp.good.de", "-r", "ref.de", "--json", "--plain"],
+        2,
+        "cannot be used together",
+        "choose",
+    ),
     "settings": (
         ["hyp.good.de", "-r", "ref.de", "--set", "search.beam_size=2"],
         2,

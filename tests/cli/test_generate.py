@@ -129,7 +129,7 @@ def test_monolingual_text_is_scored(nmt: Run, run: Path, tmp_path: Path) -> None
         (("score", "RUN", "--target", "TEXT", "--alignments"), "--alignments needs attention"),
         (("score", "OTHER", "--target", "TEXT"), "is a translation model, not a language model"),
         (("generate", "OTHER", "ba"), "is a translation model, not a language model"),
-        (("generate", "RUN", "ba", "--input", "TEXT"), "TEXT and --input contradict each other"),
+        (("generate", "RUN", "ba", "--input", "TEXT"), "TEXT and --input cannot be used together"),
         (("generate", "RUN", "a\nb"), "a prefix has a line break"),
         (("generate", "RUN", "x" * 9000), "the limit for a beginning is 4,096"),
         (("generate", "RUN", "ba", "-n", "0"), "search.n_best = 0"),

@@ -200,7 +200,7 @@ def test_arguments_that_look_like_directories_are_runs(run: Path, monkeypatch: p
         (["RUN", "--device", "cuda:7"], 2, "no such device: cuda:7", "available: cpu"),
         (["RUN", "--set", "train.seed=1"], 2, "--set train.seed: only search.* can be set here", "nmt config"),
         (["RUN", "--set", "search.beam=1"], 2, "did you mean search.beam_size", "nmt config"),
-        (["RUN", "--tsv", "--json"], 2, "--tsv and --json contradict each other", "one output format"),
+        (["RUN", "--tsv", "--json"], 2, "--tsv and --json cannot be used together", "one output format"),
         (["RUN", "--n-best", "3"], 2, "--n-best cannot be written as plain text", "--tsv or --json"),
         (["RUN", "--set", "search.n_best=2"], 2, "search.n_best = 2, but plain text", "--tsv or --json"),
         (["RUN", "--tsv", "--attention"], 2, "--attention cannot be written as TSV", "add --json"),

@@ -74,7 +74,7 @@ def test_standard_input_is_read_line_by_line(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("", "names no corpus", "monolingual text is"),
+        ("", "does not name a corpus", "monolingual text is"),
         ("train.de,train.en", "does not exist", "give --source-lang too"),
         ("missing", "does not exist", ""),
         (".", "is a directory", ""),

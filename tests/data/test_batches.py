@@ -135,15 +135,15 @@ def equal(one: list[RankBatch], two: list[RankBatch]) -> bool:
 def test_an_epoch_follows_its_plan(split: Split) -> None:
     batches = TrainingBatches(split, CONFIG)
     plan = batches.plan(1)
-    portions = list(batches.epoch(1))
-    assert [(portion.epoch, portion.index) for portion in portions] == [
+    rank_batches = list(batches.epoch(1))
+    assert [(rank_batch.epoch, rank_batch.index) for rank_batch in rank_batches] == [
         (1, index) for index in range(len(plan))
     ]
-    for portion, index in zip(portions, range(len(plan)), strict=True):
-        assert portion.batch is not None
-        assert same(portion.batch, naive(pairs_at(split, plan[index])))
-        assert portion.pairs == len(plan[index])
-        assert portion.tokens == len(portion.batch.labels)
+    for rank_batch, index in zip(rank_batches, range(len(plan)), strict=True):
+        assert rank_batch.batch is not None
+        assert same(rank_batch.batch, naive(pairs_at(split, plan[index])))
+        assert rank_batch.pairs == len(plan[index])
+        assert rank_batch.tokens == len(rank_batch.batch.labels)
 
 
 @pytest.mark.parametrize("sampling", [0.0, 0.2])
@@ -157,13 +157,13 @@ def test_the_ranks_together_have_the_global_batch(
         TrainingBatches(split, config, vocabularies=vocabularies, rank=r, world=world).epoch(2)
         for r in range(world)
     ]
-    for portion, *parts in islice(zip(whole, *ranks, strict=True), 12):
-        assert portion.batch is not None
+    for rank_batch, *parts in islice(zip(whole, *ranks, strict=True), 12):
+        assert rank_batch.batch is not None
         together = [pair for part in parts if part.batch is not None for pair in pairs_of(part.batch)]
-        assert sorted(together) == sorted(pairs_of(portion.batch))
-        assert {replace(part, batch=None) for part in parts} == {replace(portion, batch=None)}
-        assert all(part.batch is None for part in parts[portion.pairs :])
-        assert all(part.batch is not None for part in parts[: portion.pairs])
+        assert sorted(together) == sorted(pairs_of(rank_batch.batch))
+        assert {replace(part, batch=None) for part in parts} == {replace(rank_batch, batch=None)}
+        assert all(part.batch is None for part in parts[rank_batch.pairs :])
+        assert all(part.batch is not None for part in parts[: rank_batch.pairs])
 
 
 @pytest.mark.parametrize("sampling", [0.0, 0.2])
@@ -181,8 +181,8 @@ def test_seeking_is_skipping(split: Split, vocabularies: Vocabularies, sampling:
 
 def test_the_end_of_an_epoch_is_a_position_too(split: Split) -> None:
     batches = TrainingBatches(split, CONFIG)
-    portion = next(batches.stream(1, len(batches.plan(1))))
-    assert (portion.epoch, portion.index) == (2, 0)
+    rank_batch = next(batches.stream(1, len(batches.plan(1))))
+    assert (rank_batch.epoch, rank_batch.index) == (2, 0)
 
 
 def test_sampling_changes_the_segmentation_but_not_the_text(split: Split, vocabularies: Vocabularies) -> None:
@@ -191,11 +191,11 @@ def test_sampling_changes_the_segmentation_but_not_the_text(split: Split, vocabu
     epochs = []
     for epoch in (1, 2):
         splits = {}
-        for portion in batches.epoch(epoch):
-            assert portion.batch is not None
-            rows = batches.plan(epoch)[portion.index]
+        for rank_batch in batches.epoch(epoch):
+            assert rank_batch.batch is not None
+            rows = batches.plan(epoch)[rank_batch.index]
             for row, text, pair in zip(
-                rows.tolist(), split.texts(rows, "source"), pairs_of(portion.batch), strict=True
+                rows.tolist(), split.texts(rows, "source"), pairs_of(rank_batch.batch), strict=True
             ):
                 assert vocabularies.source.decode(pair[0]) == text
                 splits[row] = pair[0]

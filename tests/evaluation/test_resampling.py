@@ -36,12 +36,12 @@ SACREBLEU = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
 @pytest.fixture(scope="module")
 def corpus() -> tuple[list[str], list[str], list[str]]:
     """A reference, a good system, a slightly worse one."""
-    chance = random.Random(3)
-    reference = [" ".join(chance.choices(WORDS, k=chance.randint(4, 14))) for _ in range(90)]
+    rng = random.Random(3)
+    reference = [" ".join(rng.choices(WORDS, k=rng.randint(4, 14))) for _ in range(90)]
 
     def damaged(share: float) -> list[str]:
         return [
-            " ".join(word if chance.random() > share else chance.choice(WORDS) for word in line.split())
+            " ".join(word if rng.random() > share else rng.choice(WORDS) for word in line.split())
             for line in reference
         ]
 
@@ -148,10 +148,10 @@ def test_sentence_chrf_equals_that_of_sacrebleu(corpus: tuple[list[str], list[st
 
 def test_character_ngram_counts_equal_those_of_sacrebleu() -> None:
     """Also with many alphabets, which do not fit into 64 bits, blank lines, and references that are not there."""
-    chance = random.Random(5)
+    rng = random.Random(5)
 
     def line(alphabet: str) -> str:
-        return "".join(chance.choices(alphabet, k=chance.randint(0, 30)))
+        return "".join(rng.choices(alphabet, k=rng.randint(0, 30)))
 
     wide = "".join(map(chr, range(0x4E00, 0x9000))) + "😀 \u2003"
     for alphabet in ("ab ", "abcdefghij kl.,", wide, wide[:40] + "𝒳 "):

@@ -12,9 +12,9 @@ from nmt_cli.config.model import ModelConfig
 from nmt_cli.data.batch import Batch
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.attention import (
-    NO_FOCUS,
+    NO_HISTORY,
     Attention,
-    Focus,
+    AttentionHistory,
     HeadedReader,
     HeadedScore,
     build_attention,
@@ -24,7 +24,7 @@ from nmt_cli.model.attention import (
 )
 from nmt_cli.model.decoder import RecurrentState
 from nmt_cli.model.loss import coverage_loss
-from nmt_cli.model.scores import Covering, ScaledDot, Sizes
+from nmt_cli.model.scores import CoverageScore, ScaledDot, Sizes
 
 Build = Callable[..., Seq2Seq]
 Pad = Callable[..., Batch]
@@ -44,9 +44,9 @@ def attention_of(**settings: object) -> Attention:
     return attention.double()
 
 
-def look(attention: Attention, focus: Focus = NO_FOCUS) -> tuple[Tensor, Tensor]:
+def look(attention: Attention, history: AttentionHistory = NO_HISTORY) -> tuple[Tensor, Tensor]:
     states = draw(B, S, H, seed=2)
-    reading = attention(draw(B, Q, H), attention.keys(states), attention.values(states), MASK, focus)
+    reading = attention(draw(B, Q, H), attention.keys(states), attention.values(states), MASK, history)
     return reading.context, reading.alpha
 
 
@@ -89,7 +89,7 @@ def test_the_fused_kernel_equals_the_parts_in_value_and_gradient(causal: bool) -
 
 def test_a_monotonic_window_follows_the_step_and_stays_at_the_end() -> None:
     attention = attention_of(attention_span="local-m", attention_window=1)
-    _, alpha = look(attention, Focus(torch.tensor([[0, 2, 9]])))
+    _, alpha = look(attention, AttentionHistory(torch.tensor([[0, 2, 9]])))
     seen = [
         [[1, 1, 0, 0, 0], [0, 1, 1, 1, 0], [0, 0, 0, 1, 1]],
         [[1, 1, 0, 0, 0], [0, 1, 1, 0, 0], [0, 1, 1, 0, 0]],  # three real positions
@@ -145,7 +145,7 @@ def test_in_training_hard_attention_draws_from_the_soft_weights() -> None:
 def test_the_covering_score_sees_the_attention_so_far() -> None:
     attention = attention_of(attention="additive", coverage=True, attention_size=5)
     score, coverage = attention.score, draw(B, Q, S, seed=3).abs()
-    assert isinstance(score, Covering)
+    assert isinstance(score, CoverageScore)
     query, states = draw(B, Q, H), draw(B, S, H, seed=2)
     e = score(query, score.keys(states), coverage)
     W, U, v, w = (
@@ -167,8 +167,8 @@ def test_coverage_is_the_sum_of_the_attention_of_all_earlier_steps(
     state, total = model.start(memory, 2), torch.zeros(3, 2, 5, dtype=torch.float64)
     for token in (2, 5, 7):
         assert isinstance(state, RecurrentState)
-        assert state.focus.coverage is not None
-        assert_close(state.focus.coverage, total, check_dtype=False)
+        assert state.history.coverage is not None
+        assert_close(state.history.coverage, total, check_dtype=False)
         _, state, alpha = model.step(torch.full((3, 2), token), state, memory)
         assert alpha is not None
         total = total + alpha

@@ -20,7 +20,7 @@ Pad = Callable[..., Batch]
 Pairs = list[tuple[list[int], list[int]]]
 
 MOVES = {"aten._to_copy.default", "aten.copy_.default"}  # what brings tensors from one device to another
-SYNCHRONISING = {"aten.nonzero", "aten._local_scalar_dense", "aten.masked_select", "aten.item"}
+SYNCHRONIZING = {"aten.nonzero", "aten._local_scalar_dense", "aten.masked_select", "aten.item"}
 
 
 class OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -34,7 +34,7 @@ class OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         devices = {tensor.device.type for tensor in tensors}
         assert len(devices) <= 1 or name in MOVES, f"{name} on {devices}"
-        assert not ("meta" in devices and name.rpartition(".")[0] in SYNCHRONISING), name
+        assert not ("meta" in devices and name.rpartition(".")[0] in SYNCHRONIZING), name
         if name.startswith(("aten.index.", "aten.index_put")):
             assert all(index is None or index.dtype != torch.bool for index in args[1]), f"{name} with a mask"
         result = func(*args, **(kwargs or {}))

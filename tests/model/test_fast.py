@@ -12,7 +12,7 @@ from nmt_cli.config.model import ModelConfig
 from nmt_cli.data.batch import Batch
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.fast.loop import Architecture, Inputs
-from nmt_cli.model.fast.unroll import can_unroll, run_loop, unroll
+from nmt_cli.model.fast.unroll import can_unroll, fast_unroll, run_loop
 from nmt_cli.model.recurrent import CELLS
 from nmt_cli.model.recurrent_decoders import AttentionMemory, SequentialDecoder, Steps
 from nmt_cli.model.scores import SCORES, Additive, Sizes
@@ -51,7 +51,7 @@ def unrolled(
     assert can_unroll(decoder, words)
     masks = decoder.dropout_masks(words)
     steps = (
-        Steps(*unroll(decoder, words, W_fed, memory, masks))
+        Steps(*fast_unroll(decoder, words, W_fed, memory, masks))
         if fast
         else decoder.unroll(words, W_fed, memory, masks)
     )

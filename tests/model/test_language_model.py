@@ -11,7 +11,7 @@ from torch.testing import assert_close
 from nmt_cli.config import LANGUAGE_MODEL_PRESETS, PRESETS, TRANSLATION_PRESETS, ModelConfig, resolve
 from nmt_cli.data.batch import Batch, collate
 from nmt_cli.errors import ConfigError
-from nmt_cli.model import OwnWords, Seq2Seq, build_model
+from nmt_cli.model import ScheduledSampling, Seq2Seq, build_model
 from nmt_cli.model.recurrent_decoders import PlainMemory
 
 Build = Callable[..., Seq2Seq]
@@ -20,15 +20,15 @@ Pairs = list[tuple[list[int], list[int]]]
 OPENING, MIDDLE, CLOSING = (4, 5), (6, 7, 8), (9, 10)
 
 
-def sentence(chance: random.Random) -> tuple[list[int], float]:
+def sentence(rng: random.Random) -> tuple[list[int], float]:
     """A sentence of a regular language, and its log-probability: the opening word decides the closing one.
 
     o m … m c <eos>: o is one of two, each m one of three with 0.6, 0.3, 0.1; after each word c comes with 0.25.
     """
-    opening = chance.randrange(2)
+    opening = rng.randrange(2)
     words, log_p = [OPENING[opening]], math.log(0.5)
-    while chance.random() < 0.75:
-        (word,) = chance.choices(range(3), weights=(6, 3, 1))
+    while rng.random() < 0.75:
+        (word,) = rng.choices(range(3), weights=(6, 3, 1))
         words.append(MIDDLE[word])
         log_p += math.log(0.75) + math.log((0.6, 0.3, 0.1)[word])
     return [*words, CLOSING[opening]], log_p + math.log(0.25)
@@ -36,8 +36,8 @@ def sentence(chance: random.Random) -> tuple[list[int], float]:
 
 def sentences(count: int, seed: int) -> tuple[list[list[int]], float]:
     """Sentences, and the mean true log-probability of a token, <eos> included."""
-    chance = random.Random(seed)
-    drawn = [sentence(chance) for _ in range(count)]
+    rng = random.Random(seed)
+    drawn = [sentence(rng) for _ in range(count)]
     tokens = sum(len(words) + 1 for words, _ in drawn)
     return [words for words, _ in drawn], sum(log_p for _, log_p in drawn) / tokens
 
@@ -100,9 +100,13 @@ def test_the_first_state_is_zero_and_memory_is_empty(name: str, build: Build, pa
 
 
 @pytest.mark.parametrize("name", LANGUAGE_MODEL_PRESETS)
-@pytest.mark.parametrize("how", [{"own_words": OwnWords(0.5, "drawn")}, {"share": 0.5}], ids=["own", "share"])
+@pytest.mark.parametrize(
+    "how",
+    [{"scheduled_sampling": ScheduledSampling(0.5, "drawn")}, {"token_fraction": 0.5}],
+    ids=["own", "share"],
+)
 def test_training_modes_work_without_a_source(
-    name: str, how: dict[str, OwnWords | float], build: Build, pad: Pad, pairs: Pairs
+    name: str, how: dict[str, ScheduledSampling | float], build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     torch.manual_seed(1)
     model = build(ModelConfig.from_preset(name, embedding_size=6, hidden_size=8), training=True)

@@ -9,7 +9,7 @@ import torch
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.config.presets import TRANSLATION_PRESETS
 from nmt_cli.data.batch import Batch
-from nmt_cli.model import OwnWords, Seq2Seq, build_model
+from nmt_cli.model import ScheduledSampling, Seq2Seq, build_model
 from nmt_cli.model.transformer import TransformerDecoder
 
 BOS, EOS, SYMBOLS = 2, 3, 6
@@ -94,7 +94,9 @@ def test_a_switch_learns(name: str, overrides: dict[str, Any], task: str, pad: P
 
 @pytest.mark.parametrize("name", ["bahdanau2015", "vaswani2017"])
 @pytest.mark.parametrize(
-    "how", [{"own_words": OwnWords(0.3, "drawn")}, {"share": 0.5}], ids=["own words", "subset"]
+    "how",
+    [{"scheduled_sampling": ScheduledSampling(0.3, "drawn")}, {"token_fraction": 0.5}],
+    ids=["own words", "subset"],
 )
 def test_a_training_mode_learns(name: str, how: dict[str, Any], pad: Pad) -> None:
     learns(*tiny(name), "copy", pad, **how)

@@ -32,7 +32,7 @@ def test_a_layer_computes_the_equations_of_the_paper(cell: str) -> None:
     layer = layer_of(cell)
     x = torch.randn(1, 4, X, dtype=torch.float64)
     first = tuple(torch.randn(1, H, dtype=torch.float64) for _ in range(layer.cell.parts))
-    outputs, _ = layer(x, layer.begin(first))
+    outputs, _ = layer(x, layer.initial_state(first))
     W_ih, W_hh, b_ih, b_hh = Layer.weights.fget(layer)  # type: ignore[attr-defined]
     A, b = torch.cat([W_ih, W_hh], dim=1), b_ih + b_hh
     score, W_x = layer.reader.score, layer.reader.W_x
@@ -60,7 +60,9 @@ def test_a_layer_computes_the_equations_of_the_paper(cell: str) -> None:
 def test_one_step_at_a_time_equals_all_steps(cell: str) -> None:
     layer = layer_of(cell)
     x = torch.randn(2, 5, X, dtype=torch.float64)
-    state = layer.begin(tuple(torch.randn(2, H, dtype=torch.float64) for _ in range(layer.cell.parts)))
+    state = layer.initial_state(
+        tuple(torch.randn(2, H, dtype=torch.float64) for _ in range(layer.cell.parts))
+    )
     outputs, last = layer(x, state)
     for t in range(5):
         output, state = layer.step(x[:, t], state)

@@ -14,8 +14,8 @@ from nmt_cli.model.recurrent_decoders import (
     AttentionDecoder,
     AttentionMemory,
     BahdanauDecoder,
-    FeedingDecoder,
-    ParallelDecoder,
+    LuongDecoder,
+    LuongFeedingDecoder,
 )
 
 Build = Callable[..., Seq2Seq]
@@ -71,14 +71,14 @@ def test_a_bahdanau_step(build: Build, pad: Pad, pairs: Pairs) -> None:
 def test_a_luong_step(build: Build, pad: Pad, pairs: Pairs) -> None:
     config = ModelConfig.from_preset("luong2015", embedding_size=6, hidden_size=8)
     model, batch = build(config), pad(pairs)
-    assert isinstance(model.decoder, ParallelDecoder)
+    assert isinstance(model.decoder, LuongDecoder)
     check_luong(model, batch, feeding=False)
 
 
 def test_a_luong_step_with_input_feeding(build: Build, pad: Pad, pairs: Pairs) -> None:
     config = ModelConfig.from_preset("luong2015", embedding_size=6, hidden_size=8, input_feeding=True)
     model, batch = build(config), pad(pairs)
-    assert isinstance(model.decoder, FeedingDecoder)
+    assert isinstance(model.decoder, LuongFeedingDecoder)
     check_luong(model, batch, feeding=True)
 
 

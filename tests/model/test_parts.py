@@ -148,7 +148,7 @@ def test_tying_all_needs_one_vocabulary() -> None:
     config = ModelConfig(tied_embeddings="all")
     with pytest.raises(ConfigError) as caught:
         build_model(config, 8, 9, shared=False, generator=torch.Generator())
-    assert caught.value.message == "model.tied_embeddings = all contradicts vocabulary.joint = false"
+    assert caught.value.message == "model.tied_embeddings = all is incompatible with vocabulary.joint = false"
     assert "set model.tied_embeddings = decoder" in caught.value.hint
 
 

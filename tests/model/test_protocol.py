@@ -20,7 +20,7 @@ def attributes_of_models(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             owner = ast.unparse(node.value)
-            if owner.rpartition(".")[2] in ("model", "model_to_use") and "config" not in owner:
+            if owner.rpartition(".")[2] in ("model", "inference_model") and "config" not in owner:
                 yield node.attr
 
 

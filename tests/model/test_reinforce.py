@@ -56,12 +56,12 @@ def test_the_mean_of_the_estimator_is_the_exact_gradient(
     model.entropy_weight = 0.0
     batch, weights = pad([([4, 5], [6])]), list(model.parameters())
     counted = torch.tensor([0, 1] if share == 1 else [1])
-    monkeypatch.setattr("nmt_cli.model.seq2seq.draw_subset", lambda lengths, share: counted)
+    monkeypatch.setattr("nmt_cli.model.seq2seq.draw_subset", lambda lengths, token_fraction: counted)
     estimate = [torch.zeros_like(weight) for weight in weights]
     expected_loss = torch.zeros((), dtype=torch.float64)
     for choices in itertools.product(range(3), repeat=2):
         force(choices, monkeypatch)
-        loss = model.loss(batch, label_smoothing=0.1, share=share)
+        loss = model.loss(batch, label_smoothing=0.1, token_fraction=share)
         gradients = torch.autograd.grad(loss.total, weights, allow_unused=True)
         force(choices, monkeypatch)
         memory = model.encode(batch.source, batch.source_lengths)

@@ -11,11 +11,11 @@ from nmt_cli.config import TRANSLATION_PRESETS, TrainConfig, resolve
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.data.batch import Batch
 from nmt_cli.errors import ConfigError
-from nmt_cli.model import OwnWords, Seq2Seq
+from nmt_cli.model import ScheduledSampling, Seq2Seq
 from nmt_cli.model import seq2seq as seq2seq_module
 from nmt_cli.model.fast.cross_entropy import chunked_cross_entropy
 from nmt_cli.model.loss import draw_subset, mix_inputs
-from nmt_cli.training.schedule import own_word_probability
+from nmt_cli.training.schedule import sampling_probability
 
 Build = Callable[..., Seq2Seq]
 Pad = Callable[..., Batch]
@@ -29,7 +29,7 @@ SEQUENTIAL: list[tuple[str, dict[str, Any]]] = [
 PARALLEL = ["sutskever2014", "cho2014", "luong2015", "gnmt2016", "vaswani2017"]
 
 
-def mixed(model: Seq2Seq, batch: Batch, own: OwnWords, seed: int = 1) -> torch.Tensor:
+def mixed(model: Seq2Seq, batch: Batch, own: ScheduledSampling, seed: int = 1) -> torch.Tensor:
     torch.manual_seed(seed)
     return mix_inputs(model, model.encode(batch.source, batch.source_lengths), batch.target_inputs, own)
 
@@ -46,7 +46,7 @@ def test_a_sequential_decoder_fed_its_own_best_words_searches_greedily(
         features, state, _ = model.step(tokens, state, memory)
         tokens = model.project(features).argmax(dim=-1)
         greedy.append(tokens)
-    assert mixed(model, batch, OwnWords(1.0)).tolist() == torch.cat(greedy, dim=1).tolist()
+    assert mixed(model, batch, ScheduledSampling(1.0)).tolist() == torch.cat(greedy, dim=1).tolist()
 
 
 @pytest.mark.parametrize("name", PARALLEL)
@@ -57,7 +57,7 @@ def test_a_parallel_decoder_is_fed_its_predictions_from_the_reference(
     features, _ = model.decode(model.encode(batch.source, batch.source_lengths), batch.target_inputs)
     said = model.project(features).argmax(dim=-1)[:, :-1]
     assert (
-        mixed(model, batch, OwnWords(1.0)).tolist()
+        mixed(model, batch, ScheduledSampling(1.0)).tolist()
         == torch.cat([batch.target_inputs[:, :1], said], dim=1).tolist()
     )
 
@@ -65,18 +65,18 @@ def test_a_parallel_decoder_is_fed_its_predictions_from_the_reference(
 @pytest.mark.parametrize("name", list(TRANSLATION_PRESETS))
 def test_the_loss_is_that_of_the_mixed_inputs(name: str, build: Build, pad: Pad, pairs: Pairs) -> None:
     model, batch = build(ModelConfig.from_preset(name, **TINY)), pad(pairs)
-    own = OwnWords(0.5, "drawn")
+    own = ScheduledSampling(0.5, "drawn")
     inputs = mixed(model, batch, own)
     assert not torch.equal(inputs, batch.target_inputs)
     torch.manual_seed(1)
-    loss = model.loss(batch, own_words=own)
+    loss = model.loss(batch, scheduled_sampling=own)
     assert_close(loss.total, model.loss(batch._replace(target_inputs=inputs)).total)
     assert bool(torch.autograd.grad(loss.total, model.vocabulary.bias)[0].any())
 
 
 def test_words_are_replaced_with_the_given_probability_and_never_the_first(build: Build, pad: Pad) -> None:
     model, batch = build(ModelConfig.from_preset("vaswani2017", **TINY)), pad([([4], [0] * 99)] * 40)
-    inputs = mixed(model, batch, OwnWords(0.25, "drawn"))  # the model says 0 once in eleven times
+    inputs = mixed(model, batch, ScheduledSampling(0.25, "drawn"))  # the model says 0 once in eleven times
     assert bool((inputs[:, 0] == 2).all())
     share = float((inputs[:, 1:] != 0).float().mean())
     assert share == pytest.approx(0.25 * 10 / 11, abs=0.04)
@@ -86,13 +86,13 @@ def test_drawn_words_have_the_probabilities_of_the_model(build: Build, pad: Pad)
     model, batch = build(ModelConfig.from_preset("luong2015", **TINY)), pad([([4, 5], [6])] * 4000)
     features, _ = model.decode(model.encode(batch.source, batch.source_lengths), batch.target_inputs)
     p = model.project(features[0, 0]).softmax(dim=-1)
-    drawn = mixed(model, batch, OwnWords(1.0, "drawn"))[:, 1]
+    drawn = mixed(model, batch, ScheduledSampling(1.0, "drawn"))[:, 1]
     assert_close(torch.bincount(drawn, minlength=11) / 4000.0, p.detach().float(), rtol=0, atol=0.03)
 
 
 def test_the_seed_determines_what_is_drawn(build: Build, pad: Pad, pairs: Pairs) -> None:
     model, batch = build(ModelConfig.from_preset("bahdanau2015", **TINY)), pad(pairs)
-    own = OwnWords(0.5, "drawn")
+    own = ScheduledSampling(0.5, "drawn")
     assert torch.equal(mixed(model, batch, own, 1), mixed(model, batch, own, 1))
     assert not torch.equal(mixed(model, batch, own, 1), mixed(model, batch, own, 2))
 
@@ -109,10 +109,10 @@ def test_the_seed_determines_what_is_drawn(build: Build, pad: Pad, pairs: Pairs)
 def test_the_probability_is_a_function_of_the_update(schedule: str, expected: dict[int, float]) -> None:
     config = TrainConfig(scheduled_sampling=0.8, sampling_schedule=schedule, sampling_updates=100)
     for update, probability in expected.items():
-        assert own_word_probability(config, update) == pytest.approx(probability, abs=1e-3)
-    values = [own_word_probability(config, update) for update in range(1, 1000, 7)]
+        assert sampling_probability(config, update) == pytest.approx(probability, abs=1e-3)
+    values = [sampling_probability(config, update) for update in range(1, 1000, 7)]
     assert values == sorted(values)
-    assert own_word_probability(TrainConfig(), 500) == 0
+    assert sampling_probability(TrainConfig(), 500) == 0
 
 
 @pytest.mark.parametrize(
@@ -153,8 +153,10 @@ def test_the_loss_on_a_subset_is_unbiased(
     mean = [torch.zeros_like(weight) for weight in weights]
     subsets = [torch.tensor([i, j]) for i in range(4) for j in range(i + 1, 4)]
     for subset in subsets:
-        monkeypatch.setattr(seq2seq_module, "draw_subset", lambda lengths, share, subset=subset: subset)
-        loss = model.loss(batch, label_smoothing=0.1, share=0.5)
+        monkeypatch.setattr(
+            seq2seq_module, "draw_subset", lambda lengths, token_fraction, subset=subset: subset
+        )
+        loss = model.loss(batch, label_smoothing=0.1, token_fraction=0.5)
         assert loss.tokens == 4
         for total, gradient in zip(mean, torch.autograd.grad(loss.total, weights), strict=True):
             total += gradient / len(subsets)
@@ -170,7 +172,7 @@ def test_only_the_subset_is_projected(build: Build, pad: Pad, monkeypatch: pytes
         return chunked_cross_entropy(features, *args, **kwargs)
 
     monkeypatch.setattr(seq2seq_module, "chunked_cross_entropy", noted)
-    model.loss(batch, share=0.25)
+    model.loss(batch, token_fraction=0.25)
     model.loss(batch)
     assert rows == [50, 200]
 
@@ -178,6 +180,6 @@ def test_only_the_subset_is_projected(build: Build, pad: Pad, monkeypatch: pytes
 def test_a_subset_may_be_empty(build: Build, pad: Pad) -> None:
     model = build(ModelConfig(**TINY))
     torch.manual_seed(1)
-    loss = model.loss(pad([([4], [])]), share=0.01)
+    loss = model.loss(pad([([4], [])]), token_fraction=0.01)
     loss.total.backward()  # type: ignore[no-untyped-call]
     assert float(loss.total.detach()) == 0.0

@@ -92,9 +92,9 @@ def test_words_are_scaled_and_weights_shared_where_sizes_allow(build: Build) -> 
     model = build(tiny())
     assert model.vocabulary.weight is model.target_words.weight is model.source_words.weight
     assert model.encoder.entrance.scale == math.sqrt(8)  # type: ignore[union-attr]
-    factorised = build(tiny(embedding_size=6))
-    assert factorised.vocabulary.weight is not factorised.target_words.weight
-    assert factorised.encoder.entrance.W.weight.shape == (8, 6)  # type: ignore[union-attr]
+    factorized = build(tiny(embedding_size=6))
+    assert factorized.vocabulary.weight is not factorized.target_words.weight
+    assert factorized.encoder.entrance.W.weight.shape == (8, 6)  # type: ignore[union-attr]
 
 
 def test_sentences_of_600_tokens_work(build: Build, pad: Pad) -> None:

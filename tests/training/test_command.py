@@ -48,7 +48,7 @@ def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["DATA", "--out", "NEW", "--set", "vocabulary.size=99"], 2, "but DATA was made with 300", "preprocess"),
         (["DATA", "--out", "NEW", "--init", "DATA"], 1, "DATA is a data directory", "give a run directory"),
         (["--resume", "DATA"], 1, "DATA is a data directory", "give a run directory"),
-        (["--resume", "RUN", "--out", "NEW", "--overwrite"], 2, "contradicts --out and --overwrite", "continues"),
+        (["--resume", "RUN", "--out", "NEW", "--overwrite"], 2, "together with --out and --overwrite", "continues"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line_and_a_hint(

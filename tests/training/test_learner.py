@@ -40,10 +40,10 @@ def test_accumulation_equals_one_big_batch(data: Path) -> None:
     options = ("model.dropout=0", "train.optimizer=sgd", "train.learning_rate=1", "train.ema_decay=0")
     big, batches = learner_of(data, *options, "train.batch_sentences=12", "train.clip_norm=0")
     small, _ = learner_of(data, *options, "train.clip_norm=0")
-    portion = next(batches.stream())
+    rank_batch = next(batches.stream())
     thirds = [next(_slices(data, rank, 3)) for rank in range(3)]
     before = copies(small)
-    big.update(1, [portion], 1.0)
+    big.update(1, [rank_batch], 1.0)
     small.update(1, thirds, 1.0)
     assert any(not torch.equal(before[name], tensor) for name, tensor in big.weights().items())
     for name, tensor in big.weights().items():
@@ -53,11 +53,15 @@ def test_accumulation_equals_one_big_batch(data: Path) -> None:
 
 def _slices(data: Path, rank: int, world: int) -> Iterator[RankBatch]:
     opened, config = DataDirectory.open(data), settings("train.batch_sentences=12").config
-    for portion in TrainingBatches(opened.train, config.train, rank=rank, world=world).stream():
-        assert portion.batch is not None
+    for rank_batch in TrainingBatches(opened.train, config.train, rank=rank, world=world).stream():
+        assert rank_batch.batch is not None
         # As if each were a batch of its own.
         yield RankBatch(
-            portion.epoch, portion.index, portion.batch, len(portion.batch.source), len(portion.batch.labels)
+            rank_batch.epoch,
+            rank_batch.index,
+            rank_batch.batch,
+            len(rank_batch.batch.source),
+            len(rank_batch.batch.labels),
         )
 
 

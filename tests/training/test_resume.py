@@ -171,6 +171,11 @@ def test_a_changed_batch_size_restarts_the_epoch(data: Path, tmp_path: Path) -> 
     assert set(reports[0].changes) == {"train.batch_tokens = 96 → 48", "train.max_updates = 3 → 5"}
     assert isinstance(reports[-1], EndReport)
     assert reports[-1].update == 5
+    progress = json.loads((out / "state" / "current.json").read_text())["progress"]
+    assert (progress["epoch"], progress["index"]) == (
+        1,
+        2,
+    )  # two batches of the new size since the start of epoch 1
 
 
 def test_other_data_is_rejected_and_moved_data_is_accepted(data: Path, tmp_path: Path) -> None:

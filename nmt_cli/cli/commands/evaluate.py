@@ -10,8 +10,8 @@ from nmt_cli.cli.options import evaluation, shared
 from nmt_cli.cli.options.checks import check_systems, check_texts, check_writable, choose_one
 from nmt_cli.config.defaults import (
     BOOTSTRAP_SAMPLES,
+    DEFAULT_METRICS,
     DEVICE,
-    METRICS,
     RANDOMIZATION_TRIALS,
     RESAMPLING_SEED,
     SIGNIFICANCE_TEST,
@@ -68,7 +68,7 @@ def evaluate(
         references=references or (),
         source=source,
         baseline=baseline,
-        metrics=METRICS if metrics is None else [name.strip().lower() for name in metrics.split(",")],
+        metrics=DEFAULT_METRICS if metrics is None else [name.strip().lower() for name in metrics.split(",")],
         tokenize=tokenize,
         target_language=target_lang,
         lowercase=lowercase,

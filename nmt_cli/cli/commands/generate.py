@@ -40,7 +40,7 @@ def generate(
     For the most probable continuation: [cyan]--set search.sampling=false[/]
     """
     if prompt is not None and prompts is not None:
-        raise UsageError("TEXT and --input contradict each other", hint="give the prompts in one way only")
+        raise UsageError("TEXT and --input cannot be used together", hint="give the prompts in one way only")
     check_runs([run], text_hint="nmt generate RUN_DIR --input {path}")
     search = shared.search_settings(config, settings, {"n_best": samples, "seed": seed})
 

@@ -53,12 +53,16 @@ def _show(name: str) -> None:
     console.print(Text(preset.equations), soft_wrap=True)
     console.print()
     for title, style, own in (("set by the preset", "", True), ("default values", "dim", False)):
-        console.print(Text(f"# {title}", style="dim"))
-        for key, value in resolved.config.model:
-            if key != "preset" and (key in preset.settings) is own:
-                console.print(Text(f"model.{key} = {toml_value(value)}", style=style))
-        for key, value in preset.others.items() if own else ():
-            console.print(Text(f"{key} = {toml_value(value)}"))
+        shown = {
+            f"model.{key}": value
+            for key, value in resolved.config.model
+            if key != "preset" and (key in preset.settings) is own
+        }
+        shown |= preset.others if own else {}
+        if shown:
+            console.print(Text(f"# {title}", style="dim"))
+        for key, value in shown.items():
+            console.print(Text(f"{key} = {toml_value(value)}", style=style))
     console.print()
     count = _count_parameters(name)
     console.print(

@@ -96,7 +96,7 @@ class Summary:
             self._log_p += scored.log_probability or 0.0
 
     def text(self) -> str:
-        """One line for a person."""
+        """One-line summary."""
         if not self._tokens:
             return f"{self._lines:,} lines, no tokens"
         perplexity = math.exp(min(-self._log_p / self._tokens, 700.0))

@@ -125,7 +125,7 @@ def _refuse_with_resume(options: dict[str, Any]) -> None:
     given = [name for name, value in options.items() if value]
     if given:
         raise UsageError(
-            f"--resume contradicts {' and '.join(given)}",
+            f"--resume cannot be used together with {' and '.join(given)}",
             hint="a resumed run continues in its own directory, with its own settings",
         )
 

@@ -100,7 +100,7 @@ def say(console: Console, label: str, message: str, hint: str | None = None) -> 
 
 
 class StageProgress:
-    """Progress through named stages: a bar in a terminal, else a plain line now and then."""
+    """Progress through named stages: a bar in a terminal, else a plain line periodically."""
 
     INTERVAL = 10.0  # seconds between two plain lines of a stage
 

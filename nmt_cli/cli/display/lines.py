@@ -1,4 +1,4 @@
-"""What a person sees while lines are processed: progress, and warnings about single lines."""
+"""Progress while lines are processed, and warnings about single lines."""
 
 import sys
 import time
@@ -24,7 +24,7 @@ _SHOWN = 3  # warnings of one kind; the rest are counted
 
 
 class LineProgress:
-    """Lines, lines per second and time left: a live line in a terminal, else a plain line now and then."""
+    """Lines, lines per second and time left: a live line in a terminal, else a plain line periodically."""
 
     def __init__(self, console: Console, *, out: Path | None, wanted: bool | None, quiet: bool) -> None:
         """`out` is where results go; `wanted` is None for the default, which depends on the terminal."""

@@ -1,4 +1,4 @@
-"""What a person sees of training: two live lines in a terminal, plain lines in a pipe or a log file."""
+"""Reports of training in a terminal: two live lines in a terminal, plain lines in a pipe or a log file."""
 
 import sys
 import time

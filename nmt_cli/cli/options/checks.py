@@ -133,10 +133,10 @@ def check_writable(paths: Iterable[Path | None]) -> None:
 
 
 def choose_one(names: Sequence[str], chosen: Sequence[bool], default: str) -> str:
-    """The output format whose flag is given; two contradict each other."""
+    """The output format whose flag is given; two of them cannot be used together."""
     given = [name for name, is_given in zip(names, chosen, strict=True) if is_given]
     if len(given) > 1:
         raise UsageError(
-            f"--{given[0]} and --{given[1]} contradict each other", hint="choose one output format"
+            f"--{given[0]} and --{given[1]} cannot be used together", hint="choose one output format"
         )
     return given[0] if given else default

@@ -11,7 +11,7 @@ from nmt_cli.cli.options.shared import (
     scores,
     test_set,
 )
-from nmt_cli.config.defaults import METRICS
+from nmt_cli.config.defaults import DEFAULT_METRICS
 
 # nmt evaluate
 Systems = Annotated[
@@ -49,7 +49,7 @@ Metrics = Annotated[
     scores(
         "--metrics -m LIST",
         "Comma-separated: bleu, chrf, chrf++, ter. Systems are ranked by the first.",
-        show_default=",".join(METRICS),
+        show_default=",".join(DEFAULT_METRICS),
     ),
 ]
 Tokenize = Annotated[

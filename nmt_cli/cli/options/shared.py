@@ -111,7 +111,7 @@ Verbose = Annotated[bool, messages("--verbose -v", "Show more detail.")]
 def verbosity(*, quiet: bool, verbose: bool = False) -> Verbosity:
     """The verbosity chosen by the two flags."""
     if quiet and verbose:
-        raise UsageError("--quiet and --verbose contradict each other", hint="choose one of them")
+        raise UsageError("--quiet and --verbose cannot be used together", hint="choose one of them")
     return Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else Verbosity.NORMAL
 
 

@@ -69,10 +69,6 @@ Processes = Annotated[int, machine("--processes N", "Train with torchrun, one pr
 ShowCommands = Annotated[bool, messages("--dry-run", "Show the commands without running them.")]
 
 
-# ------------------------------------------------------------------------------------------------------------
-# Options of `nmt train` and `nmt average`.
-
-
 # nmt train
 Data = Annotated[Path | None, argument("DATA_DIR", "Data directory written by `nmt preprocess`.")]
 ConfigArgument = Annotated[Path | None, argument("CONFIG", "TOML file with settings.")]

@@ -110,7 +110,7 @@ Prompt = Annotated[
     str | None,
     argument(
         "TEXT",
-        "How the text begins; '' for any beginning.",
+        "Prompt to continue; '' for an empty prompt.",
         show_default="standard input, one prompt per line",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Misaligned stretches of a corpus, found by the lengths of its lines: a translation is about as long as its source.
+"""Misaligned regions of a corpus, found by the lengths of its lines: a translation is about as long as its source.
 
 With s, t the log lengths of a line and of a candidate translation, both sides centered and of equal spread, the
 cost of the pair is min(|t - s|, CAP): about 0.1 for translations, 0.2 to 0.6 for unrelated lines.
@@ -166,7 +166,7 @@ class AlignmentCheck:
             c0 = min(c0, _HEALTHY_RATIO * varied)
         if self._usual is not None:
             c0 = min(c0, 1.25 * self._usual)
-        if float(np.median(c)) * _INFORMATIVE < varied:  # an uninformative chunk is no reference
+        if float(np.median(c)) * _INFORMATIVE < varied:  # an uninformative chunk is not a reference
             self._usual = c0 if self._usual is None else 0.8 * self._usual + 0.2 * c0
         return max(c0, 1e-3)
 
@@ -220,7 +220,7 @@ def _cell_means(costs: Floats, cells: int) -> NDArray[np.float64]:
 
 
 # ------------------------------------------------------------------------------------------------------------
-# Where two files with different numbers of lines diverge, judged by the lengths of their lines.
+# Where two files with different numbers of lines diverge, based on the lengths of their lines.
 
 
 _WINDOW_LINES = 1 << 19

@@ -1,4 +1,4 @@
-"""Whether each side is in the expected language, judged by its script and its function words."""
+"""Whether each side is in the expected language, based on its script and its function words."""
 
 import re
 from collections import Counter

@@ -15,7 +15,7 @@ _ON_CPU, _ELSEWHERE = 2**20, 2**24  # elements in a block
 
 
 def fits_in_one_block(q: Tensor, K: Tensor) -> bool:
-    """Whether q (B, Q, A) and K (B, S, A) are so small that blocks bring nothing."""
+    """Whether q (B, Q, A) and K (B, S, A) are too small to benefit from blocking."""
     return q.numel() * K.shape[1] <= _block(q)
 
 

@@ -1,9 +1,19 @@
-"""Recurrent cells for loops without an autograd graph: one step in place, and its derivative.
+"""The loop of the sequential decoders without an autograd graph: its forward pass, and its recurrent cells.
 
-`advance` turns the input side of the gates x (B, G·H) into their activations and writes the new state.
-`retreat` turns dh, and the dc of an LSTM, into the gradients dx and du of both sides of the gates, and leaves in dh
-and dc what reaches the previous state directly. The equations are those of `nmt_cli.model.recurrent`; u is
-W_hh h_{t-1} + b_hh (B, G·H).
+Equal to `SequentialDecoder.unroll` in value and gradient, but
+
+* everything that multiplies the state of the top layer is one product per step: W_s = [W_hh; W_q; W_r], the
+  recurrent weights, those of the query, and those of the state in the readout;
+* in the backward pass (`fast.unroll`), the loop contains only what depends on the following step; each weight then gets
+  its gradient from all steps in one product, and keys and values from one batched product;
+* tanh(K + q), B·T·S·A values of an additive score, is recomputed instead of saved.
+
+Indices: the states are 0 … T, the steps 1 … T; step t leads from state t-1 to state t and uses x[t-1].
+
+The cells work in place. `…_forward` turns the input side of the gates x (B, G·H) into their activations and writes the
+new state. `…_backward` turns dh, and the dc of an LSTM, into the gradients dx and du of both sides of the gates, and
+leaves in dh and dc what reaches the previous state directly. The equations are those of `nmt_cli.model.recurrent`; u
+is W_hh h_{t-1} + b_hh (B, G·H).
 """
 
 from collections.abc import Callable
@@ -19,12 +29,12 @@ _sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input  # d σ(a) → d 
 _tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 
-def rnn_advance(x: Tensor, u: Tensor, before: CellState, after: CellState) -> None:
+def rnn_forward(x: Tensor, u: Tensor, before: CellState, after: CellState) -> None:
     """h_t = tanh(x + u)"""
     torch.tanh(x.add_(u), out=after[0])
 
 
-def rnn_retreat(
+def rnn_backward(
     x: Tensor, u: Tensor, before: CellState, after: CellState, d: CellState, dx: Tensor, du: Tensor
 ) -> None:
     """dx = du = dh ∘ (1 - h_t²)"""
@@ -33,7 +43,7 @@ def rnn_retreat(
     d[0].zero_()
 
 
-def gru_advance(x: Tensor, u: Tensor, before: CellState, after: CellState) -> None:
+def gru_forward(x: Tensor, u: Tensor, before: CellState, after: CellState) -> None:
     """r, z = σ(x + u);  n = tanh(x + r ∘ u);  h_t = n + z ∘ (h_{t-1} - n)"""
     H = after[0].shape[-1]
     x[:, : 2 * H].add_(u[:, : 2 * H]).sigmoid_()
@@ -42,7 +52,7 @@ def gru_advance(x: Tensor, u: Tensor, before: CellState, after: CellState) -> No
     torch.lerp(n, before[0], z, out=after[0])
 
 
-def gru_retreat(
+def gru_backward(
     x: Tensor, u: Tensor, before: CellState, after: CellState, d: CellState, dx: Tensor, du: Tensor
 ) -> None:
     """dn = (1-z) ∘ dh;  dz = (h_{t-1} - n) ∘ dh;  dr = u_n ∘ dx_n;  du_n = r ∘ dx_n;  h_{t-1} gets z ∘ dh"""
@@ -60,7 +70,7 @@ def gru_retreat(
     dh.mul_(z)
 
 
-def lstm_advance(x: Tensor, u: Tensor, before: CellState, after: CellState) -> None:
+def lstm_forward(x: Tensor, u: Tensor, before: CellState, after: CellState) -> None:
     """i, f, o = σ(x + u);  g = tanh(x + u);  c_t = f ∘ c_{t-1} + i ∘ g;  h_t = o ∘ tanh(c_t)"""
     h, c = after
     i, f, g, o = x.add_(u).chunk(4, dim=-1)
@@ -71,7 +81,7 @@ def lstm_advance(x: Tensor, u: Tensor, before: CellState, after: CellState) -> N
     torch.tanh(c, out=h).mul_(o)
 
 
-def lstm_retreat(
+def lstm_backward(
     x: Tensor, u: Tensor, before: CellState, after: CellState, d: CellState, dx: Tensor, du: Tensor
 ) -> None:
     """dc += dh ∘ o ∘ (1 - tanh²c_t);  di = dc ∘ g;  df = dc ∘ c_{t-1};  dg = dc ∘ i;  do = dh ∘ tanh c_t;
@@ -99,31 +109,21 @@ def lstm_retreat(
 class InPlace(NamedTuple):
     """A kind of cell."""
 
-    advance: Callable[[Tensor, Tensor, CellState, CellState], None]
-    retreat: Callable[[Tensor, Tensor, CellState, CellState, CellState, Tensor, Tensor], None]
+    forward: Callable[[Tensor, Tensor, CellState, CellState], None]
+    backward: Callable[[Tensor, Tensor, CellState, CellState, CellState, Tensor, Tensor], None]
     gates: int
     parts: int
 
 
 IN_PLACE = {
-    "rnn": InPlace(rnn_advance, rnn_retreat, gates=1, parts=1),
-    "gru": InPlace(gru_advance, gru_retreat, gates=3, parts=1),
-    "lstm": InPlace(lstm_advance, lstm_retreat, gates=4, parts=2),
+    "rnn": InPlace(rnn_forward, rnn_backward, gates=1, parts=1),
+    "gru": InPlace(gru_forward, gru_backward, gates=3, parts=1),
+    "lstm": InPlace(lstm_forward, lstm_backward, gates=4, parts=2),
 }
 
 
 # ------------------------------------------------------------------------------------------------------------
-# The loop of the sequential decoders without an autograd graph.
-#
-# Equal to `SequentialDecoder.unroll` in value and gradient, but
-#
-# * everything that multiplies the state of the top layer is one product per step: W_s = [W_hh; W_q; W_r], the
-#   recurrent weights, those of the query, and those of the state in the readout;
-# * going back, the loop contains only what depends on the following step; each weight then gets its gradient from
-#   all steps in one product, and keys and values from one batched product;
-# * tanh(K + q), B·T·S·A values of an additive score, is recomputed instead of saved.
-#
-# Indices: the states are 0 … T, the steps 1 … T; step t leads from state t-1 to state t and uses x[t-1].
+# The forward loop.
 
 
 class Architecture(NamedTuple):
@@ -154,9 +154,7 @@ class Inputs(NamedTuple):
     initial: tuple[Tensor, ...]  # h, or h and c, of each layer, (B, H)
     recurrent: tuple[Tensor, ...]  # W_hh (G·H, H) and b_hh (G·H,) of each layer but the top
     upwards: tuple[Tensor, ...]  # W_ih (G·H, H) and b_ih (G·H,) of each layer but the first
-    masks: tuple[
-        Tensor | None, ...
-    ]  # (B, T or 1, H) dropout below each layer but the first; empty without dropout
+    masks: tuple[Tensor | None, ...]  # (B, T or 1, H) dropout below each layer but the first; empty without
 
     def flat(self) -> tuple[Tensor | None, ...]:
         """All tensors in one sequence, as autograd needs them."""
@@ -184,9 +182,8 @@ class Saved(NamedTuple):
 
     gates: list[Tensor]  # of each layer (T, B, G·H): activations
     states: list[list[Tensor]]  # of each layer h, or h and c: (T + 1, B, H)
-    products: list[
-        Tensor
-    ]  # of each layer (T, B, G·H) u; of the top (T or T + 1, B, G·H [+ A] [+ F]) W_s s + b_s
+    # of each layer (T, B, G·H) u; of the top (T or T + 1, B, G·H [+ A] [+ F]) W_s s + b_s
+    products: list[Tensor]
     alpha: Tensor  # (T, B, S)
     contexts: Tensor  # (T, B, H)
     fed: Tensor | None  # (T + 1, B, F) h̃, if attention comes after the recurrence
@@ -304,7 +301,7 @@ class Loop:
             if layer < self.top:
                 W_hh, b_hh = inputs.recurrent[2 * layer : 2 * layer + 2]
                 torch.addmm(b_hh, before[0], W_hh.t(), out=u)
-            self.architecture.in_place.advance(x, u, before, self.state(layer, t))
+            self.architecture.in_place.forward(x, u, before, self.state(layer, t))
 
     def read_out(self, t: int) -> None:
         """h̃_t = tanh(W_c c_t + W_r s_t)"""

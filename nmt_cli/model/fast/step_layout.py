@@ -7,7 +7,7 @@ A step multiplies one row, or as many as the beam is wide, so it spends most of 
 * The first layer's product with a word does not depend on the sentence: it is computed once for all words.
 * 8-bit weights are a quarter of the bytes (`int8`).
 
-`prepare_for_search` is all that the rest of the package knows of this. It turns modules of a model into the subclasses
+`prepare_for_search` is the only entry point. It turns modules of a model into the subclasses
 below, which share their weights and override only the products of a single step.
 """
 
@@ -29,7 +29,7 @@ from nmt_cli.model.recurrent import Layer, RecurrentLayer
 from nmt_cli.model.recurrent_decoders import (
     AttentionDecoder,
     BahdanauDecoder,
-    FeedingDecoder,
+    LuongFeedingDecoder,
     SequentialDecoder,
 )
 from nmt_cli.model.seq2seq import Seq2Seq
@@ -112,7 +112,7 @@ class _SeparatedBahdanauDecoder(_SeparatedDecoder, BahdanauDecoder):
     pass
 
 
-class _SeparatedFeedingDecoder(_SeparatedDecoder, FeedingDecoder):
+class _SeparatedLuongFeedingDecoder(_SeparatedDecoder, LuongFeedingDecoder):
     pass
 
 
@@ -129,7 +129,7 @@ _SUBCLASSES = {
     RecurrentLayer: _SeparatedRecurrentLayer,
     LSTMNLayer: _SeparatedLSTMNLayer,
     BahdanauDecoder: _SeparatedBahdanauDecoder,
-    FeedingDecoder: _SeparatedFeedingDecoder,
+    LuongFeedingDecoder: _SeparatedLuongFeedingDecoder,
     Seq2Seq: _TabulatedModel,
 }
 
@@ -155,9 +155,8 @@ def _tabulate_words(model: Seq2Seq, decoder: RecurrentDecoder[Any, Any]) -> None
     side = first.input_sides[0]
     assert isinstance(side, nn.Linear)
     needs_word = isinstance(decoder.readout, DeepOutput)
-    has_summary = (
-        side.in_features != words.embedding_dim
-    )  # Cho's decoder: the word and a summary of the source
+    # Cho's decoder reads the word and a summary of the source.
+    has_summary = side.in_features != words.embedding_dim
     if not needs_word and not has_summary and words.num_embeddings * side.out_features <= _TABLE:
         table = nn.Embedding.from_pretrained(side(words.weight))  # type: ignore[no-untyped-call]
         _specialize(model).step_words = table
@@ -186,7 +185,7 @@ def _bounded(model: Seq2Seq) -> list[nn.Module]:
         return []
     separated = [layer for layer in decoder.layers if isinstance(layer, _Separated)]
     layers = [layer.hidden_side for layer in separated]
-    if isinstance(decoder, FeedingDecoder):  # it is fed h̃; the context may be larger
+    if isinstance(decoder, LuongFeedingDecoder):  # it is fed h̃; the context may be larger
         layers += separated[0].input_sides[1:]
     if isinstance(decoder.readout, AttentionalState):
         layers.append(model.vocabulary)

@@ -1,4 +1,4 @@
-"""`SequentialDecoder.unroll` as a single autograd operation: the forward loop, and its derivative by hand."""
+"""Backward pass of the fast loop, and the autograd operation that joins both passes."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class BackwardLoop:
             x, dx = saved.gates[layer][t - 1], self.d_gates[layer][t - 1]  # (B, G·H)
             u, du = (p[layer][t - 1][:, : loop.GH] for p in (saved.products, self.d_products))  # (B, G·H)
             before, after = loop.state(layer, t - 1), loop.state(layer, t)
-            loop.architecture.in_place.retreat(x, u, before, after, self.d_state[layer], dx, du)
+            loop.architecture.in_place.backward(x, u, before, after, self.d_state[layer], dx, du)
             if layer < loop.top:  # that of the top layer is in W_s
                 self.d_state[layer][0].addmm_(du, inputs.recurrent[2 * layer])
             if layer > 0:
@@ -155,11 +155,11 @@ def summed(d_y: Tensor) -> Tensor:
 
 
 # ------------------------------------------------------------------------------------------------------------
-# `SequentialDecoder.unroll` as a single autograd operation: the forward loop and its derivative, both by hand.
+# `SequentialDecoder.unroll` as a single autograd operation.
 
 
 def can_unroll(decoder: SequentialDecoder[Any], words: Tensor) -> bool:
-    """Whether `unroll` supports these settings and this precision; `SequentialDecoder.unroll` supports all."""
+    """Whether `fast_unroll` supports these settings and this precision; `SequentialDecoder.unroll` supports all."""
     attention, device = decoder.attention, words.device.type
     return (
         not (torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device))
@@ -175,7 +175,7 @@ def can_unroll(decoder: SequentialDecoder[Any], words: Tensor) -> bool:
     )
 
 
-def unroll(
+def fast_unroll(
     decoder: SequentialDecoder[Any],
     words: Tensor,
     W_fed: Tensor,
