@@ -13,9 +13,10 @@ from nmt_cli.data.directory import DataDirectory, SplitWriter
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files import verified
 from nmt_cli.preprocess import Request, preprocess
+from nmt_cli.training import start
 from nmt_cli.vocabulary.token_ids import Ragged
 
-from .conftest import ON_CPU, assert_same, resume_run, settings, start, train
+from .conftest import ON_CPU, assert_same, resume_run, settings, train
 
 LIMITS = ("train.max_updates=4", "train.validate_every=2", "train.log_every=1")
 
