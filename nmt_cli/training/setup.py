@@ -17,7 +17,7 @@ from nmt_cli.data.directory import DataDirectory
 from nmt_cli.errors import ConfigError, DirectoryError, UsageError
 from nmt_cli.files.atomic import remove_partial_files
 from nmt_cli.model import build_model
-from nmt_cli.model.device import choose_device
+from nmt_cli.model.device import choose_device, set_threads
 from nmt_cli.run.checkpoint import Checkpoints
 from nmt_cli.run.directory import CONFIG, MODEL, Lock, RunDirectory, fingerprint
 from nmt_cli.run.logs import MetricsLog
@@ -135,8 +135,7 @@ def resume(
 
 def make_learner(data: DataDirectory, config: Config, group: Group, machine: Machine) -> Learner:
     """A newly initialized model with its optimizer, on the requested device."""
-    if machine.threads is not None:
-        torch.set_num_threads(machine.threads)
+    set_threads(machine.threads)
     device = choose_device(machine.device, group.local_rank)
     precision = choose_precision(config.train, device)
     if config.train.schedule == "plateau" and data.valid is None:

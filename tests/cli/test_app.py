@@ -180,6 +180,10 @@ def test_no_command_shows_help_and_exits_2(nmt: Run) -> None:
         (["average", "run"], "missing option '--out' / '-o'", "nmt average [OPTIONS] RUN_DIR...; try"),
         (["translate", "x", "--threads", "0"],
          "invalid value for '--threads': Input should be greater than or equal to 1", "nmt translate"),
+        (["translate", "x", "--threads", "100000"],
+         "invalid value for '--threads': Input should be less than or equal to 1024", "nmt translate"),
+        (["preprocess", "--workers", "100000"],
+         "invalid value for '--workers': Input should be less than or equal to 1024", "nmt preprocess"),
     ],
 )  # fmt: skip
 def test_a_usage_error_is_one_line_and_a_hint_that_shows_the_usage(

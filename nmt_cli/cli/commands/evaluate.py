@@ -115,10 +115,10 @@ def _evaluate(
 ) -> "tuple[EvaluationRun, Evaluation]":
     from nmt_cli.evaluation.evaluate import EvaluationRun
 
-    if threads is not None and any(path.is_dir() for path in request.systems):
-        import torch
+    if any(path.is_dir() for path in request.systems):
+        from nmt_cli.model.device import set_threads
 
-        torch.set_num_threads(threads)
+        set_threads(threads)
     with StageProgress(level) as progress:
         run = EvaluationRun(request, lambda report: progress.update(report.stage, report.done, report.total))
         return run, run.result()

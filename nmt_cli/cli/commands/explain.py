@@ -54,13 +54,10 @@ def explain(
         )
     pairs = list(zip(sentences, _targets(sentences, targets), strict=True))
 
-    import torch
-
     from nmt_cli.explanation.explainer import Explainer
-    from nmt_cli.model.device import choose_device
+    from nmt_cli.model.device import choose_device, set_threads
 
-    if threads is not None:
-        torch.set_num_threads(threads)
+    set_threads(threads)
     explainer = Explainer.load(run, search=search, device=choose_device(device))
     _check_model(explainer.settings, svg=svg is not None, self_attention=self_attention)
     for number, (text, target) in enumerate(pairs, start=1):

@@ -142,12 +142,10 @@ def load_translator(
     **limits: Any,
 ) -> "Translator":
     """The translator of these runs. `limits` are further arguments of `Translator.load`."""
-    import torch
-
+    from nmt_cli.model.device import set_threads
     from nmt_cli.translator import Translator
 
-    if threads is not None:
-        torch.set_num_threads(threads)
+    set_threads(threads)
     translator = Translator.load(*runs, device=device, search=search, int8=int8, **limits)
     if int8 and not quiet:
         messages().print(f"int8 arithmetic in {', '.join(translator.quantized)}")
