@@ -1,5 +1,6 @@
 """The one place where errors become a message, a hint and an exit code."""
 
+import errno
 import os
 import signal
 import sys
@@ -71,8 +72,7 @@ def _report(error: BaseException) -> int:
         complain("terminated")
         return TERMINATED
     if isinstance(error, OSError):
-        problem = cannot_write(Path(error.filename or "the output"), error)
-        complain(problem.message, hint=problem.hint)
+        _complain_about_system(error)
     elif isinstance(error, MemoryError):
         complain("out of memory", hint="close other programs, or process less data at a time")
     elif isinstance(error, Exception):
@@ -80,11 +80,30 @@ def _report(error: BaseException) -> int:
             f"internal error: {type(error).__name__}: {error}",
             hint="this is a bug in nmt; set NMT_DEBUG=1 to see the traceback, and please report it",
         )
-        if os.environ.get("NMT_DEBUG"):
-            traceback.print_exception(error)
+        _show_traceback(error)
     else:
         raise error
     return 1
+
+
+def _complain_about_system(error: OSError) -> None:
+    """An error of the operating system that the library did not expect."""
+    reason = error.strerror or str(error) or type(error).__name__
+    no_space = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    if error.filename is not None:
+        if no_space:
+            problem = cannot_write(Path(error.filename), error)
+            complain(problem.message, hint=problem.hint)
+        else:  # on reading or on writing
+            complain(f"cannot access {error.filename}: {reason}", hint="check its path, permissions and disk")
+    elif no_space or error.errno == errno.EIO:
+        complain(
+            f"cannot write to standard output: {reason}",
+            hint="the output is incomplete; free some space, or redirect it to another disk, and try again",
+        )
+    else:
+        complain(f"the system reports an error: {reason}", hint="set NMT_DEBUG=1 to see where it occurred")
+        _show_traceback(error)
 
 
 def _complain_about_usage(error: typer.TyperException) -> int:
@@ -97,6 +116,11 @@ def _complain_about_usage(error: typer.TyperException) -> int:
         hint = f"usage: {usage}; try `{context.command_path} --help`"
     complain(message[:1].lower() + message[1:], hint=hint)
     return error.exit_code
+
+
+def _show_traceback(error: Exception) -> None:
+    if os.environ.get("NMT_DEBUG"):
+        traceback.print_exception(error)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

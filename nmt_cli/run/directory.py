@@ -41,6 +41,7 @@ from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files import manifest
 from nmt_cli.files.atomic import MANIFEST, FileFacts, cannot_write, new_directory, synchronize, write_bytes
+from nmt_cli.files.byte_stream import cannot_read
 from nmt_cli.model import Seq2Seq, build_model
 from nmt_cli.run.weights import load_weights, read_tensors
 from nmt_cli.vocabulary import Vocabularies
@@ -241,8 +242,12 @@ def _texts_of(data: DataDirectory) -> list[str]:
 
 
 def _lines(path: Path) -> list[str]:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise cannot_read(path, error) from error
     # Not `read_text`, which treats a carriage return as the end of a line.
-    return path.read_bytes().decode().removesuffix("\n").split("\n")
+    return content.decode().removesuffix("\n").split("\n")
 
 
 def listed(folder: Path) -> list[str]:

@@ -1,6 +1,7 @@
 """What holds for every command."""
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -108,7 +109,7 @@ MISTAKES = {
         ["run"],
         ["run", "ba", "de", "--svg", "new"],
         ["run", "ba", "--html", "-"],
-        ["run", "ba", "--html", "new", "--json", "new"],
+        ["run", "ba", "--html", "new", "--output", "new"],
         ["run", "ba", "de", "--target", "BA"],
         ["run", "ba", "--set", "search.nonsense=1"],
         ["run", "ba", "--device", "gpu"],
@@ -246,6 +247,13 @@ def boundary_app(problem: BaseException) -> typer.Typer:
             1,
             "error: cannot write /x/y: No space left on device\n",
         ),
+        (OSError(13, "Permission denied", "/x/y"), 1, "error: cannot access /x/y: Permission denied\n"),
+        (
+            OSError(28, "No space left on device"),
+            1,
+            "error: cannot write to standard output: No space left on device\nhint: the output is incomplete",
+        ),
+        (OSError(11, "Resource temporarily unavailable"), 1, "error: the system reports an error: Resource"),
         (MemoryError(), 1, "error: out of memory\n"),
         (ValueError("oops"), 1, "error: internal error: ValueError: oops\n"),
     ],
@@ -286,6 +294,16 @@ def test_a_closed_pipe_is_not_an_error(command: str) -> None:
     line = f"{sys.executable} -m nmt_cli {command} | true"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("redirection", ["2>/dev/full", "2> >(true)"])
+def test_a_lost_standard_error_does_not_stop_the_work(redirection: str) -> None:
+    script = (
+        "from nmt_cli.cli.display.console import messages; [messages().print('x' * 9999) for _ in range(99)]"
+    )
+    line = f"{sys.executable} -c {shlex.quote(script + '; print(42)')} {redirection}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "42\n")
 
 
 def test_a_closed_standard_error_does_not_stop_the_work() -> None:

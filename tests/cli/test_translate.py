@@ -248,5 +248,15 @@ def test_a_full_disk_is_an_error(run: Path) -> None:
         ["bash", "-c", command], capture_output=True, text=True, env=ENVIRONMENT, check=False
     )
     assert done.returncode == 1
-    assert "No space left on device" in done.stderr
+    assert "error: cannot write to standard output: No space left on device\n" in done.stderr
+    assert "hint: the output is incomplete" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_for_messages_loses_no_translation(run: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    command = f"printf 'ba\\xff\\n' | {sys.executable} -m nmt_cli translate {run} --threads 1 2>/dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, env=ENVIRONMENT, check=False)
+    assert done.returncode == 0
+    assert done.stdout.count(b"\n") == 1

@@ -82,8 +82,10 @@ def evaluate(
         workers=workers or shared.available_cores(),
     )
     run, result = _evaluate(request, level, threads)
-    show_scores(result, output, named=metrics is not None)
-    write_files(run, result, report=report, save=save, records=not no_record, level=level)
+    try:
+        show_scores(result, output, named=metrics is not None)
+    finally:  # even if the reader of standard output is gone, as with `| head`
+        write_files(run, result, report=report, save=save, records=not no_record, level=level)
 
 
 def _check(

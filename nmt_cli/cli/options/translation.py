@@ -126,9 +126,7 @@ Alternatives = Annotated[
 SelfAttention = Annotated[bool, contents("--self-attention", "Show self-attention as well.")]
 Html = Annotated[Path | None, output("--html FILE", "Write an interactive web page.")]
 Svg = Annotated[Path | None, output("--svg FILE", "Write the heat map of a single sentence.")]
-JsonFile = Annotated[
-    Path | None, output("--json FILE", "Write all the numbers as JSON; - is standard output.")
-]
+ExplanationsJson = Annotated[bool, output("--json", "Write all the numbers as JSON instead of the display.")]
 
 
 def load_translator(
