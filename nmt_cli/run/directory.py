@@ -41,7 +41,6 @@ from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files import manifest
 from nmt_cli.files.atomic import MANIFEST, FileFacts, cannot_write, new_directory, synchronize, write_bytes
-from nmt_cli.files.byte_stream import cannot_read
 from nmt_cli.model import Seq2Seq, build_model
 from nmt_cli.run.weights import load_weights, read_tensors
 from nmt_cli.vocabulary import Vocabularies
@@ -71,6 +70,10 @@ class RunFacts:
     def of(cls, data: DataDirectory) -> Self:
         """The facts of a run on this data."""
         return cls(data.source_lang, data.target_lang, str(data.path.resolve()), fingerprint(data.path))
+
+    def to_json(self) -> str:
+        """The content of run.json."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
 
 
 def fingerprint(data: Path) -> str:
@@ -227,7 +230,7 @@ def _is_run(folder: Path) -> bool:
 
 
 def _fill(folder: Path, facts: RunFacts, resolved: Resolved, data: DataDirectory) -> None:
-    (folder / FACTS).write_text(json.dumps(asdict(facts), indent=2, ensure_ascii=False) + "\n", "utf-8")
+    (folder / FACTS).write_text(facts.to_json(), "utf-8")
     (folder / CONFIG).write_text(resolved.to_json(), "utf-8")
     data.vocabularies.save(folder)
     for name in _texts_of(data):
@@ -242,12 +245,8 @@ def _texts_of(data: DataDirectory) -> list[str]:
 
 
 def _lines(path: Path) -> list[str]:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise cannot_read(path, error) from error
     # Not `read_text`, which treats a carriage return as the end of a line.
-    return content.decode().removesuffix("\n").split("\n")
+    return path.read_bytes().decode().removesuffix("\n").split("\n")
 
 
 def listed(folder: Path) -> list[str]:

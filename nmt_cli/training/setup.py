@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -19,7 +19,7 @@ from nmt_cli.files.atomic import remove_partial_files
 from nmt_cli.model import build_model
 from nmt_cli.model.device import choose_device, set_threads
 from nmt_cli.run.checkpoint import Checkpoints
-from nmt_cli.run.directory import CONFIG, MODEL, Lock, RunDirectory, fingerprint
+from nmt_cli.run.directory import CONFIG, FACTS, MODEL, Lock, RunDirectory, fingerprint
 from nmt_cli.run.logs import MetricsLog
 from nmt_cli.run.weights import tensor_bytes, weights_of
 from nmt_cli.training.distributed import Group
@@ -110,7 +110,8 @@ def resume(
         lock = run.lock() if group.is_main else None
         opened = _same_data(run, data)
         changes = changed_settings(run.resolved, settings)
-        run = RunDirectory(path, run.facts, changes.resolved)
+        facts = replace(run.facts, data=str(opened.path.resolve()))  # where the next resume will look
+        run = RunDirectory(path, facts, changes.resolved)
         learner = make_learner(opened, run.config, group, machine)
         checkpoint = Checkpoints(path).load()
         learner.load(checkpoint.weights, checkpoint.state, path)
@@ -243,6 +244,7 @@ def _repair(run: RunDirectory, state: RunState) -> None:
     remove_partial_files(run.path)
     Checkpoints(run.path).remove_unused()
     MetricsLog(run.path).rewind(state.update)
+    run.publish(FACTS, run.facts.to_json().encode())
     run.publish(CONFIG, run.resolved.to_json().encode())
     if state.best_update is not None:
         run.publish(MODEL, tensor_bytes(Checkpoints(run.path).load_weights(state.best_update)))

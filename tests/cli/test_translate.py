@@ -139,7 +139,8 @@ def test_tsv_and_json_have_one_row_per_line(nmt: Run, run: Path) -> None:
         (["RUN", "--n-best", "3"], 2, "--n-best cannot be written as plain text", "--tsv or --json"),
         (["RUN", "--set", "search.n_best=2"], 2, "search.n_best = 2, but plain text", "--tsv or --json"),
         (["RUN", "--tsv", "--attention"], 2, "--attention cannot be written as TSV", "add --json"),
-        (["RUN", "--prefix", "a\nb"], 2, "a prefix has a line break", "leave the break out"),
+        (["RUN", "--prefix", "a\nb"], 2, "the prefix of line 1 has a line break", "leave the break out"),
+        (["MODEL"], 2, "MODEL is a file, not a run directory", "give the run directory itself: RUN"),
         (["RUN", "RUN2"], 2, "have different vocabularies", "same data"),
         (["NEWER"], 1, "has format 99", "upgrade"),
         (["TRUNCATED"], 1, "model.safetensors is truncated", "copy it again"),
@@ -150,7 +151,8 @@ def test_tsv_and_json_have_one_row_per_line(nmt: Run, run: Path) -> None:
 def test_bad_input_gives_an_error_and_a_hint_and_leaves_no_files(
     nmt: Run, run: Path, tmp_path: Path, arguments: list[str], code: int, message: str, hint: str
 ) -> None:
-    places = {name: str(tmp_path / name) for name in ("NOWHERE", "FILE")} | {"RUN": str(run)}
+    places = {name: str(tmp_path / name) for name in ("NOWHERE", "FILE")}
+    places |= {"RUN": str(run), "MODEL": str(run / "model.safetensors")}
     (tmp_path / "FILE").write_text("ba\n")
     for name in set(arguments) & {"NEWER", "TRUNCATED", "CHANGED", "NOVOCABULARY", "RUN2"}:
         places[name] = str(_damaged(name, run, tmp_path))
