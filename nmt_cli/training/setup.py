@@ -220,7 +220,14 @@ def warm_start(learner: Learner, other: RunDirectory, data: DataDirectory) -> No
                 f"{init} and {data.path} have different {side} vocabularies",
                 hint=f"make the data with `nmt preprocess --vocabulary {init}`",
             )
-    learner.load(weights_of(other.load_model()), None, init / MODEL)
+    weights = weights_of(other.load_model())
+    try:
+        learner.load(weights, None, init / MODEL)
+    except DirectoryError as error:
+        raise ConfigError(
+            f"the model settings do not fit the weights of --init: {error.message}",
+            hint="--init fixes the model: leave out settings that change its weights, such as sizes and layers",
+        ) from error
 
 
 def _same_data(run: RunDirectory, data: Path | None) -> DataDirectory:
