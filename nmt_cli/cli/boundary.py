@@ -52,10 +52,21 @@ class Boundary(TyperGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 0
         except BaseException as error:
-            code = _report(error)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # nothing is left to do but to say what happened
+            code = _report(_cause(error))
         finally:
             signal.signal(signal.SIGTERM, previous)
         raise typer.Exit(code)
+
+
+def _cause(error: BaseException) -> BaseException:
+    """The error that was on its way here when a signal came, if there is one: it says more than the signal.
+
+    When a process of a distributed run dies, torchrun terminates the others, which are just reporting the loss.
+    """
+    if isinstance(error, (KeyboardInterrupt, Terminated)) and isinstance(error.__context__, NmtError):
+        return error.__context__
+    return error
 
 
 def _report(error: BaseException) -> int:

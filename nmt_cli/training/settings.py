@@ -86,9 +86,7 @@ def changed_settings(before: Resolved, wanted: Resolved | None) -> Changes:
     names = [
         name
         for name in setting_names()
-        if wanted is not None
-        and _explicit(wanted, name)
-        and not _from_preset(wanted, name)
+        if wanted is not None and _explicit(wanted, name) and not _from_preset(wanted, name)
     ]
     different = [
         name for name in names if wanted is not None and _value(wanted, name) != _value(before, name)

@@ -2,8 +2,10 @@
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -265,6 +267,24 @@ def test_every_error_becomes_one_line_and_an_exit_code(
     assert result.exit_code == code
     assert result.stderr.startswith(message)
     assert "Traceback" not in result.stderr
+
+
+def test_a_signal_during_cleanup_does_not_hide_the_error() -> None:
+    app = typer.Typer(cls=Boundary, pretty_exceptions_enable=False)
+
+    @app.callback()
+    def root() -> None: ...
+
+    @app.command()
+    def fail() -> None:
+        try:
+            raise CorpusError("the text is wrong", hint="mend it")
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(60)  # ended by the signal
+
+    result = CliRunner().invoke(app, ["fail"])
+    assert (result.exit_code, result.stderr) == (1, "error: the text is wrong\nhint: mend it\n")
 
 
 def test_messages_have_no_color_codes_in_a_pipe_even_if_color_is_forced(tmp_path: Path) -> None:

@@ -43,7 +43,9 @@ def test_init_inherits_no_other_training_settings() -> None:
 
 
 def test_init_rejects_another_preset_because_it_fixes_the_model() -> None:
-    with pytest.raises(ConfigError, match="vaswani2017, but --init fixes the model, which is luong2015") as caught:
+    with pytest.raises(
+        ConfigError, match="vaswani2017, but --init fixes the model, which is luong2015"
+    ) as caught:
         with_model_settings(resolve(None, [TRANSFORMER]), resolve())
     assert "leave out the preset" in caught.value.hint
 

@@ -208,7 +208,7 @@ def _as_text(argument: str) -> str:
 def _new_files(files: Mapping[str, Path]) -> Iterator[dict[str, TextIO]]:
     """Open them before the work, so that a file that cannot be written is reported first."""
     with ExitStack() as stack:
-        opened = {}
+        opened: dict[str, TextIO] = {}
         for name, path in files.items():
             temporary = stack.enter_context(new_file(path))
             opened[name] = stack.enter_context(temporary.open("w", encoding="utf-8", newline="\n"))
