@@ -1,5 +1,6 @@
 """The one place where errors become a message, a hint and an exit code."""
 
+import errno
 import os
 import signal
 import stat
@@ -57,11 +58,22 @@ class Boundary(TyperGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 0
         except BaseException as error:
-            code = _report(error)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # nothing is left to do but to say what happened
+            code = _report(_cause(error))
         finally:
             for number, handler in previous.items():
                 signal.signal(number, handler)
         raise typer.Exit(code)
+
+
+def _cause(error: BaseException) -> BaseException:
+    """The error that was on its way here when a signal came, if there is one: it says more than the signal.
+
+    When a process of a distributed run dies, torchrun terminates the others, which are just reporting the loss.
+    """
+    if isinstance(error, (KeyboardInterrupt, Terminated)) and isinstance(error.__context__, NmtError):
+        return error.__context__
+    return error
 
 
 def _report(error: BaseException) -> int:
@@ -78,8 +90,7 @@ def _report(error: BaseException) -> int:
         complain("terminated")
         return error.exit_code
     if isinstance(error, OSError):
-        problem = cannot_write(Path(error.filename or "the output"), error)
-        complain(problem.message, hint=problem.hint)
+        _complain_about_system(error)
     elif isinstance(error, MemoryError):
         complain("out of memory", hint="close other programs, or process less data at a time")
     elif isinstance(error, Exception):
@@ -87,11 +98,30 @@ def _report(error: BaseException) -> int:
             f"internal error: {type(error).__name__}: {error}",
             hint="this is a bug in nmt; set NMT_DEBUG=1 to see the traceback, and please report it",
         )
-        if os.environ.get("NMT_DEBUG"):
-            traceback.print_exception(error)
+        _show_traceback(error)
     else:
         raise error
     return 1
+
+
+def _complain_about_system(error: OSError) -> None:
+    """An error of the operating system that the library did not expect."""
+    reason = error.strerror or str(error) or type(error).__name__
+    no_space = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    if error.filename is not None:
+        if no_space:
+            problem = cannot_write(Path(error.filename), error)
+            complain(problem.message, hint=problem.hint)
+        else:  # on reading or on writing
+            complain(f"cannot access {error.filename}: {reason}", hint="check its path, permissions and disk")
+    elif no_space or error.errno == errno.EIO:
+        complain(
+            f"cannot write to standard output: {reason}",
+            hint="the output is incomplete; free some space, or redirect it to another disk, and try again",
+        )
+    else:
+        complain(f"the system reports an error: {reason}", hint="set NMT_DEBUG=1 to see where it occurred")
+        _show_traceback(error)
 
 
 def _complain_about_usage(error: typer.TyperException) -> int:
@@ -119,6 +149,11 @@ def leave_terminal() -> None:
         with suppress(OSError):
             if stat.S_ISCHR(os.fstat(descriptor).st_mode):  # a terminal that is gone is none for `isatty`
                 os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
+
+
+def _show_traceback(error: Exception) -> None:
+    if os.environ.get("NMT_DEBUG"):
+        traceback.print_exception(error)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

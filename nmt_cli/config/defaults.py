@@ -34,6 +34,7 @@ def corpus_defaults(pairs: int) -> Mapping[str, Any]:
 
 # All commands that run a model
 DEVICE: Final = "auto"
+MAX_THREADS: Final = 1024  # limit for --threads and --workers
 
 # nmt translate, nmt score
 WINDOW: Final = 2000  # lines read ahead and sorted by length

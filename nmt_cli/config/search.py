@@ -8,12 +8,14 @@ from pydantic import ValidationError, model_validator
 from nmt_cli.config.section import Section, incompatible, problems, reject, setting
 from nmt_cli.errors import ConfigError
 
+MAX_LENGTH = 1_000_000  # of max_length: beyond any translation, and exact in single precision
+
 
 class SearchConfig(Section):
     """Beam search or sampling, length control and penalties."""
 
     beam_size: int = setting(5, "beam size; 1 is greedy search", ge=1, le=1000)
-    n_best: int = setting(1, "number of translations per sentence", ge=1)
+    n_best: int = setting(1, "number of translations per sentence", ge=1, le=10_000)
     stopping: Literal["finished", "exact", "first"] = setting(
         "finished",
         "stop when beam_size hypotheses are finished, when no open one can still win (exact), or when no "
@@ -24,23 +26,27 @@ class SearchConfig(Section):
         "score: log P, log P / length^α (average), log P / GNMT's penalty (wu), log P + word_reward · length (reward)",
     )
     length_penalty: float = setting(
-        1.0, "exponent α for length_normalization = average or wu; 0: no normalization", ge=0.0
+        1.0, "exponent α for length_normalization = average or wu; 0: no normalization", ge=0.0, le=10.0
     )
-    word_reward: float = setting(0.0, "added to log P for each token if length_normalization = reward")
+    word_reward: float = setting(
+        0.0, "added to log P for each token if length_normalization = reward", ge=-1000.0, le=1000.0
+    )
     coverage_penalty: float = setting(
-        0.0, "weight β of GNMT's penalty for source positions with too little attention", ge=0.0
+        0.0, "weight β of GNMT's penalty for source positions with too little attention", ge=0.0, le=1000.0
     )
     min_length: int = setting(1, "minimum length of a translation, in tokens", ge=0)
-    max_length: int = setting(256, "maximum length of a translation, in tokens", ge=1)
+    max_length: int = setting(256, "maximum length of a translation, in tokens", ge=1, le=MAX_LENGTH)
     max_length_ratio: float | None = setting(
         3.0, "maximum length relative to the source: this × source length + max_length_constant", ge=0.0
     )
     max_length_constant: int = setting(
-        50, "tokens allowed in addition to max_length_ratio × source length", ge=1
+        50, "tokens allowed in addition to max_length_ratio × source length", ge=1, le=MAX_LENGTH
     )
     no_repeat_ngram: int = setting(0, "block repeated n-grams of this length; 0: no blocking", ge=0)
     sampling: bool = setting(False, "sample n_best translations instead of searching for the best ones")
-    temperature: float = setting(1.0, "sampling temperature; values below 1 favor probable tokens", gt=0.0)
+    temperature: float = setting(
+        1.0, "sampling temperature; values below 1 favor probable tokens", ge=0.01, le=100.0
+    )
     top_k: int | None = setting(None, "sample only from the k most probable tokens", ge=1)
     top_p: float | None = setting(
         None,

@@ -114,12 +114,34 @@ class SplitWriter:
         self._pending = [(texts[0][rows:], texts[1][rows:], left[0], left[1])]
 
 
+class MappedFile:
+    """The content of a file, mapped into memory.
+
+    Access to a page that no longer exists, because the file was truncated, ends the process with SIGBUS, which Python
+    cannot turn into an exception. So the size is checked before every access; it takes less than a microsecond. Only
+    a truncation in the middle of an access, which takes some milliseconds, still ends the process.
+    """
+
+    def __init__(self, descriptor: int, path: Path) -> None:
+        self._path = path
+        self.content = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+
+    def check_size(self) -> None:
+        """Raise an error if the file was truncated."""
+        if (size := self.content.size()) < len(self.content):
+            raise DirectoryError(
+                f"{self._path} was truncated while in use: {size:,} of {len(self.content):,} bytes are left",
+                hint="restore the data directory; a training run continues with --resume",
+            )
+
+
 class Split:
     """The pairs of a split, memory-mapped: only the pages that are accessed are read."""
 
-    def __init__(self, columns: dict[str, _Column], rows: int) -> None:
+    def __init__(self, columns: dict[str, _Column], rows: int, mapped: MappedFile) -> None:
         self._columns = columns
         self._rows = rows
+        self._mapped = mapped
         self._groups: Sequence[Any] = ()
 
     @classmethod
@@ -155,7 +177,8 @@ class Split:
             # The mapping keeps the file open, and with it the lock: the file is in use.
             with suppress(OSError):
                 fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            buffer = pa.py_buffer(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+            mapped = MappedFile(descriptor, path)
+            buffer = pa.py_buffer(mapped.content)
             groups = list(pa.ipc.open_stream(buffer))
             wanted = ["source", "target", "source_text", "target_text"]
             if groups and (
@@ -166,7 +189,7 @@ class Split:
         except (OSError, ValueError, TypeError, AttributeError, AssertionError, NotImplementedError) as error:
             # Arrow's errors are OSErrors, ValueErrors and TypeErrors, and so is that of an empty file.
             raise DirectoryError(f"{path} is damaged or not an Arrow stream: {error}", hint=_AGAIN) from error
-        split = cls(columns, sum(group.num_rows for group in groups))
+        split = cls(columns, sum(group.num_rows for group in groups), mapped)
         split._groups = groups
         return split
 
@@ -192,11 +215,13 @@ class Split:
     @cached_property
     def source_lengths(self) -> NDArray[Any]:
         """Tokens of each source without <eos>, in the narrowest type."""
+        self._mapped.check_size()
         return self._columns["source"].lengths(self._rows)
 
     @cached_property
     def target_lengths(self) -> NDArray[Any]:
         """Tokens of each target without <eos>, in the narrowest type."""
+        self._mapped.check_size()
         return self._columns["target"].lengths(self._rows)
 
     def gather(self, rows: NDArray[Any], side: Side) -> Ragged:
@@ -210,6 +235,7 @@ class Split:
         return [data[a:b].decode() for a, b in pairwise(offsets)]
 
     def _checked(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+        self._mapped.check_size()
         rows = np.asarray(rows, np.int64)
         if len(rows) and not (rows.min() >= 0 and rows.max() < self._rows):
             raise IndexError(f"rows {rows.min()} … {rows.max()} of {self._rows}")

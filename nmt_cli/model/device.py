@@ -1,7 +1,8 @@
-"""Choice of the device."""
+"""Choice of the device and of the number of threads."""
 
 import torch
 
+from nmt_cli.config.defaults import MAX_THREADS
 from nmt_cli.errors import UsageError
 
 
@@ -33,3 +34,14 @@ def _missing(name: str) -> UsageError:
         available.append("mps")
     build = "" if torch.version.cuda else "; this build of torch has no CUDA"
     return UsageError(f"no such device: {name}", hint=f"available: {', '.join(available)} (or auto){build}")
+
+
+def set_threads(count: int | None) -> None:
+    """Let torch use `count` CPU threads; None leaves its default, all cores."""
+    if count is None:
+        return
+    if not 1 <= count <= MAX_THREADS:  # OpenMP ends the process if it cannot start a thread
+        raise UsageError(
+            f"cannot use {count:,} threads", hint=f"use 1 to {MAX_THREADS:,}; one per core is usually fastest"
+        )
+    torch.set_num_threads(count)

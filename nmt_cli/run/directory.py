@@ -88,6 +88,10 @@ class RunFacts:
             raise ValueError("data_sha256 is not a hash")
         return facts
 
+    def to_json(self) -> str:
+        """The content of run.json."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+
 
 @dataclass(frozen=True)
 class RunDirectory:
@@ -260,7 +264,7 @@ def new_run(path: Path, *, overwrite: bool) -> Iterator[Path]:
 
 
 def _fill(folder: Path, facts: RunFacts, resolved: Resolved, data: DataDirectory) -> None:
-    (folder / FACTS).write_text(json.dumps(asdict(facts), indent=2, ensure_ascii=False) + "\n", "utf-8")
+    (folder / FACTS).write_text(facts.to_json(), "utf-8")
     (folder / CONFIG).write_text(resolved.to_json(), "utf-8")
     data.vocabularies.save(folder)
     for name in _texts_of(data):

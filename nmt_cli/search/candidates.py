@@ -231,8 +231,9 @@ def length_limits(config: SearchConfig, source_lengths: Tensor) -> Tensor:
     """Maximum length (B,) of the translations of sources with `source_lengths` (B,), not counting <eos>."""
     limits = torch.full_like(source_lengths, config.max_length)
     if config.max_length_ratio is not None:
-        allowed = (source_lengths * config.max_length_ratio).long() + config.max_length_constant
-        limits = torch.minimum(limits, allowed)
+        # The product may exceed every integer, so it is bounded before it becomes one.
+        allowed = (source_lengths * config.max_length_ratio).clamp(max=config.max_length).long()
+        limits = torch.minimum(limits, allowed + config.max_length_constant)
     return limits.clamp(min=config.min_length)
 
 

@@ -63,11 +63,19 @@ def _check_sides(settings: Resolved, data: DataDirectory) -> None:
 def with_model_settings(settings: Resolved, other: Resolved) -> Resolved:
     """The settings of a run initialized from another one: its model settings, unless they are set here.
 
-    What the preset of that model sets in other sections is inherited, too.
+    What the preset of that model sets in other sections is inherited, too. Another preset is another model; naming
+    the same one again does not undo settings that override it.
     """
+    wanted, preset = settings.config.model.preset, other.config.model.preset
+    if _explicit(settings, "model.preset") and wanted != preset:
+        raise ConfigError(
+            f"model.preset = {wanted}, but --init fixes the model, which is {preset}",
+            hint="leave out the preset, or leave out --init to train another model",
+        )
     names = [name for name in setting_names() if name.startswith("model.")]
-    names += PRESETS[other.config.model.preset].others
-    return _inherit(settings, other, [name for name in names if not _explicit(settings, name)], "--init", "")
+    names += PRESETS[preset].others
+    inherited = [name for name in names if not _explicit(settings, name) or _from_preset(settings, name)]
+    return _inherit(settings, other, inherited, "--init", None)
 
 
 def changed_settings(before: Resolved, wanted: Resolved | None) -> Changes:
@@ -78,9 +86,7 @@ def changed_settings(before: Resolved, wanted: Resolved | None) -> Changes:
     names = [
         name
         for name in setting_names()
-        if wanted is not None
-        and _explicit(wanted, name)
-        and not wanted.provenance[name].startswith("preset ")
+        if wanted is not None and _explicit(wanted, name) and not _from_preset(wanted, name)
     ]
     different = [
         name for name in names if wanted is not None and _value(wanted, name) != _value(before, name)
@@ -108,14 +114,15 @@ def changed_settings(before: Resolved, wanted: Resolved | None) -> Changes:
 
 
 def _inherit(
-    settings: Resolved, other: Resolved, names: Iterable[str], origin: str, made_with: str
+    settings: Resolved, other: Resolved, names: Iterable[str], origin: str, made_with: str | None
 ) -> Resolved:
+    """`settings` with `names` from `other`. Explicit ones must be the same, if `made_with` says whose they are."""
     names = list(names)
     wrong = [
         f"{name} = {_value(settings, name)} ({settings.provenance[name]}), "
         f"but {made_with} {_value(other, name)}"
         for name in names
-        if _explicit(settings, name) and _value(settings, name) != _value(other, name)
+        if made_with and _explicit(settings, name) and _value(settings, name) != _value(other, name)
     ]
     if wrong:
         raise ConfigError("; ".join(wrong), hint="leave this out, or make new data with `nmt preprocess`")
@@ -139,6 +146,10 @@ def _replace(resolved: Resolved, values: Mapping[str, Any], provenance: Mapping[
 
 def _explicit(resolved: Resolved, name: str) -> bool:
     return not resolved.provenance[name].startswith(DEFAULT)
+
+
+def _from_preset(resolved: Resolved, name: str) -> bool:
+    return resolved.provenance[name].startswith("preset ")
 
 
 def _value(resolved: Resolved, name: str) -> Any:

@@ -17,9 +17,9 @@ from nmt_cli.data.directory import DataDirectory
 from nmt_cli.errors import ConfigError, DirectoryError, UsageError
 from nmt_cli.files.guarded import GuardedDirectory
 from nmt_cli.model import build_model
-from nmt_cli.model.device import choose_device
+from nmt_cli.model.device import choose_device, set_threads
 from nmt_cli.run.checkpoint import CURRENT, WEIGHTS, Checkpoint, Checkpoints
-from nmt_cli.run.directory import CONFIG, MODEL, Lock, RunDirectory
+from nmt_cli.run.directory import CONFIG, FACTS, MODEL, Lock, RunDirectory
 from nmt_cli.run.logs import MetricsLog
 from nmt_cli.run.weights import tensor_bytes, weights_of
 from nmt_cli.training.distributed import Group
@@ -113,7 +113,8 @@ def resume(
         lock = run.lock() if group.is_main else None
         opened = _same_data(run, data)
         changes = changed_settings(run.resolved, settings)
-        run = RunDirectory(path, run.facts, changes.resolved)
+        facts = replace(run.facts, data=str(opened.path.resolve()))  # where the next resume will look
+        run = RunDirectory(path, facts, changes.resolved)
         checkpoints = Checkpoints(path)
         run.check_sizes(checkpoints.header(), path / WEIGHTS)
         checkpoint = checkpoints.load()
@@ -145,8 +146,7 @@ def resume(
 
 def make_learner(data: DataDirectory, config: Config, group: Group, machine: Machine) -> Learner:
     """A newly initialized model with its optimizer, on the requested device."""
-    if machine.threads is not None:
-        torch.set_num_threads(machine.threads)
+    set_threads(machine.threads)
     device = choose_device(machine.device, group.local_rank)
     precision = choose_precision(config.train, device)
     if config.train.schedule == "plateau" and data.valid is None:
@@ -250,7 +250,13 @@ def warm_start(learner: Learner, other: RunDirectory, data: DataDirectory) -> No
     model, buffers = other.load_model(), dict(learner.model.named_buffers())
     left_out = dict(model.named_buffers()).keys() - buffers.keys()
     weights = {name: tensor for name, tensor in weights_of(model).items() if name not in left_out}
-    learner.load({**buffers, **weights}, None, init / MODEL)
+    try:
+        learner.load({**buffers, **weights}, None, init / MODEL)
+    except DirectoryError as error:
+        raise ConfigError(
+            f"the model settings do not fit the weights of --init: {error.message}",
+            hint="--init fixes the model: leave out settings that change its weights, such as sizes and layers",
+        ) from error
 
 
 def _same_data(run: RunDirectory, data: Path | None) -> DataDirectory:
@@ -284,6 +290,7 @@ def _repair(run: RunDirectory, state: RunState) -> None:
     GuardedDirectory(run.path).remove_partial_files()
     Checkpoints(run.path).remove_unused()
     MetricsLog(run.path).rewind(state.update)
+    run.publish(FACTS, run.facts.to_json().encode())
     run.publish(CONFIG, run.resolved.to_json().encode())
     if state.best_update is not None:
         run.publish(MODEL, tensor_bytes(Checkpoints(run.path).load_weights(state.best_update)))

@@ -74,7 +74,10 @@ def segment_lines(
 
 
 def check_prefixes(prefixes: Sequence[str] | None, count: int) -> Sequence[str]:
-    """One prefix per line. A trailing space would be a word of its own, so it is removed."""
+    r"""One prefix per line. A trailing space would be a word of its own, so it is removed.
+
+    A "\r" within a line separates words, as in a source; "\n" would be a second line.
+    """
     if prefixes is None:
         return [""] * count
     if len(prefixes) != count:
@@ -82,9 +85,13 @@ def check_prefixes(prefixes: Sequence[str] | None, count: int) -> Sequence[str]:
             f"there are {len(prefixes)} prefixes for {count} texts",
             hint='give one for each text, or "" for none',
         )
-    if any("\n" in prefix or "\r" in prefix for prefix in prefixes):
-        raise UsageError("a prefix has a line break", hint="a translation is one line: leave the break out")
-    return [prefix.rstrip() for prefix in prefixes]
+    for number, prefix in enumerate(prefixes, start=1):
+        if "\n" in prefix:
+            raise UsageError(
+                f"the prefix of line {number} has a line break",
+                hint="a translation is one line: leave the break out",
+            )
+    return [prefix.replace("\r", " ").rstrip() for prefix in prefixes]
 
 
 def _too_long(texts: Sequence[str], vocabulary: Vocabulary, max_tokens: int | None) -> list[bool]:

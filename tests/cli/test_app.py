@@ -1,8 +1,11 @@
 """What holds for every command."""
 
 import os
+import shlex
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -108,7 +111,7 @@ MISTAKES = {
         ["run"],
         ["run", "ba", "de", "--svg", "new"],
         ["run", "ba", "--html", "-"],
-        ["run", "ba", "--html", "new", "--json", "new"],
+        ["run", "ba", "--html", "new", "--output", "new"],
         ["run", "ba", "de", "--target", "BA"],
         ["run", "ba", "--set", "search.nonsense=1"],
         ["run", "ba", "--device", "gpu"],
@@ -181,6 +184,10 @@ def test_no_command_shows_help_and_exits_2(nmt: Run) -> None:
         (["average", "run"], "missing option '--out' / '-o'", "nmt average [OPTIONS] RUN_DIR...; try"),
         (["translate", "x", "--threads", "0"],
          "invalid value for '--threads': Input should be greater than or equal to 1", "nmt translate"),
+        (["translate", "x", "--threads", "100000"],
+         "invalid value for '--threads': Input should be less than or equal to 1024", "nmt translate"),
+        (["preprocess", "--workers", "100000"],
+         "invalid value for '--workers': Input should be less than or equal to 1024", "nmt preprocess"),
     ],
 )  # fmt: skip
 def test_a_usage_error_is_one_line_and_a_hint_that_shows_the_usage(
@@ -275,6 +282,13 @@ def boundary_app(problem: BaseException) -> typer.Typer:
             1,
             "error: cannot write /x/y: No space left on device\n",
         ),
+        (OSError(13, "Permission denied", "/x/y"), 1, "error: cannot access /x/y: Permission denied\n"),
+        (
+            OSError(28, "No space left on device"),
+            1,
+            "error: cannot write to standard output: No space left on device\nhint: the output is incomplete",
+        ),
+        (OSError(11, "Resource temporarily unavailable"), 1, "error: the system reports an error: Resource"),
         (MemoryError(), 1, "error: out of memory\n"),
         (ValueError("oops"), 1, "error: internal error: ValueError: oops\n"),
     ],
@@ -286,6 +300,24 @@ def test_every_error_becomes_one_line_and_an_exit_code(
     assert result.exit_code == code
     assert result.stderr.startswith(message)
     assert "Traceback" not in result.stderr
+
+
+def test_a_signal_during_cleanup_does_not_hide_the_error() -> None:
+    app = typer.Typer(cls=Boundary, pretty_exceptions_enable=False)
+
+    @app.callback()
+    def root() -> None: ...
+
+    @app.command()
+    def fail() -> None:
+        try:
+            raise CorpusError("the text is wrong", hint="mend it")
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(60)  # ended by the signal
+
+    result = CliRunner().invoke(app, ["fail"])
+    assert (result.exit_code, result.stderr) == (1, "error: the text is wrong\nhint: mend it\n")
 
 
 def test_messages_have_no_color_codes_in_a_pipe_even_if_color_is_forced(tmp_path: Path) -> None:
@@ -315,6 +347,16 @@ def test_a_closed_pipe_is_not_an_error(command: str) -> None:
     line = f"{sys.executable} -m nmt_cli {command} | true"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("redirection", ["2>/dev/full", "2> >(true)"])
+def test_a_lost_standard_error_does_not_stop_the_work(redirection: str) -> None:
+    script = (
+        "from nmt_cli.cli.display.console import messages; [messages().print('x' * 9999) for _ in range(99)]"
+    )
+    line = f"{sys.executable} -c {shlex.quote(script + '; print(42)')} {redirection}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "42\n")
 
 
 def test_a_closed_standard_error_does_not_stop_the_work() -> None:

@@ -1,7 +1,10 @@
 """`nmt explain` as a user meets it."""
 
+import gzip
 import json
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -49,8 +52,10 @@ def test_lines_of_standard_input_are_sentences(nmt: Run, run: Path) -> None:
 def test_all_files_at_once(nmt: Run, run: Path, tmp_path: Path) -> None:
     page, picture, numbers = tmp_path / "a.html", tmp_path / "a.svg", tmp_path / "a.json"
     outcome = nmt(
-        "explain", run, "ba <script>alert(1)</script>", "--html", page, "--svg", picture, "--json", numbers
+        *("explain", run, "ba <script>alert(1)</script>", "--html", page, "--svg", picture),
+        *("--json", "--output", numbers),
     )
+    assert outcome.stdout == ""
     assert outcome.code == 0, outcome.stderr
     assert outcome.stderr.splitlines() == [f"wrote {page}", f"wrote {picture}", f"wrote {numbers}"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "a.json", "a.svg"]
@@ -62,15 +67,50 @@ def test_all_files_at_once(nmt: Run, run: Path, tmp_path: Path) -> None:
 
 
 def test_json_on_standard_output_is_nothing_but_json(nmt: Run, run: Path) -> None:
-    outcome = nmt("explain", run, "ba", "de", "--json", "-", "--beam", 2)
+    outcome = nmt("explain", run, "ba", "de", "--json", "--beam", 2)
     assert outcome.code == 0, outcome.stderr
     assert [one["source"] for one in json.loads(outcome.stdout)] == ["ba", "de"]
     assert all(len(one["n_best"]) == 2 for one in json.loads(outcome.stdout))
     assert outcome.stderr == ""
 
 
+def test_output_is_the_file_for_what_would_be_displayed(nmt: Run, run: Path, tmp_path: Path) -> None:
+    displayed = nmt("explain", run, "ba", "de fi")
+    written = nmt("explain", run, "ba", "de fi", "--output", tmp_path / "a.txt")
+    assert (written.code, written.stdout, written.stderr) == (0, "", f"wrote {tmp_path / 'a.txt'}\n")
+    assert (tmp_path / "a.txt").read_text("utf-8") == displayed.stdout
+    packed = nmt("explain", run, "ba", "de fi", "--json", "--quiet", "-o", tmp_path / "a.gz")
+    assert (packed.stdout, packed.stderr) == ("", "")
+    content = gzip.decompress((tmp_path / "a.gz").read_bytes()).decode()
+    assert content == nmt("explain", run, "ba", "de fi", "--json").stdout
+
+
+@pytest.mark.parametrize("options", ["", "--json"])
+def test_files_are_written_even_if_nobody_reads_standard_output(
+    run: Path, tmp_path: Path, options: str
+) -> None:
+    nmt = (
+        f"{sys.executable} -m nmt_cli explain {run} ba 'de fi' --threads 1 --html {tmp_path / 'a'} {options}"
+    )
+    piped = shell(f"{nmt} | true")
+    assert (piped.returncode, piped.stderr) == (0, f"wrote {tmp_path / 'a'}\n")
+    page = (tmp_path / "a").read_text("utf-8")
+    assert page.endswith("</html>\n")
+    (tmp_path / "a").unlink()
+    full = shell(f"{nmt} > /dev/full")
+    assert full.returncode == 1
+    assert "error: cannot write to standard output: No space left on device\n" in full.stderr
+    assert (tmp_path / "a").read_text("utf-8") == page
+
+
+def shell(command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False
+    )
+
+
 def test_a_given_translation_is_explained(nmt: Run, run: Path) -> None:
-    outcome = nmt("explain", run, "ba de", "--target", "BA DE", "--set", "search.n_best=1", "--json", "-")
+    outcome = nmt("explain", run, "ba de", "--target", "BA DE", "--set", "search.n_best=1", "--json")
     (found,) = json.loads(outcome.stdout)
     assert (found["translation"], found["forced"], len(found["n_best"])) == ("BA DE", True, 1)
     shown = nmt("explain", run, "ba de", "--target", "BA DE").stdout
@@ -132,7 +172,7 @@ def test_a_failure_leaves_an_existing_file_untouched(nmt: Run, run: Path, tmp_pa
 
 
 def test_two_outputs_cannot_share_a_file(nmt: Run, run: Path, tmp_path: Path) -> None:
-    outcome = nmt("explain", run, "ba", "--html", tmp_path / "a", "--json", tmp_path / "a")
+    outcome = nmt("explain", run, "ba", "--html", tmp_path / "a", "--output", tmp_path / "a")
     assert outcome.code == 2
     assert list(tmp_path.iterdir()) == []
 

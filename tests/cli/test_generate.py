@@ -57,6 +57,14 @@ def test_each_line_of_standard_input_is_a_prompt_even_a_blank_one(nmt: Run, run:
     assert found[:2] != found[6:]  # each line has draws of its own
 
 
+def test_a_carriage_return_within_a_prompt_separates_words_and_ends_no_line(nmt: Run, run: Path) -> None:
+    outcome = nmt("generate", run, stdin="de\nba\rbe\nfi\n")
+    assert outcome.code == 0, outcome.stderr
+    found = lines(outcome.stdout)
+    assert len(found) == 3
+    assert found[1].startswith("ba be")
+
+
 def test_json_has_the_probability_of_the_whole_text(nmt: Run, run: Path, tmp_path: Path) -> None:
     (tmp_path / "in").write_text("ba\nde\n")
     outcome = nmt("generate", run, "--input", tmp_path / "in", "--json", "-n", 2, "-o", tmp_path / "out.gz")
@@ -130,7 +138,7 @@ def test_monolingual_text_is_scored(nmt: Run, run: Path, tmp_path: Path) -> None
         (("score", "OTHER", "--target", "TEXT"), "is a translation model, not a language model"),
         (("generate", "OTHER", "ba"), "is a translation model, not a language model"),
         (("generate", "RUN", "ba", "--input", "TEXT"), "TEXT and --input cannot be used together"),
-        (("generate", "RUN", "a\nb"), "a prefix has a line break"),
+        (("generate", "RUN", "a\nb"), "the prefix of line 1 has a line break"),
         (("generate", "RUN", "x" * 9000), "the limit for a beginning is 4,096"),
         (("generate", "RUN", "ba", "-n", "0"), "search.n_best = 0"),
         (("generate", "RUN", "ba", "--set", "train.seed=1"), "only search.* can be set here"),

@@ -204,7 +204,8 @@ def test_arguments_that_look_like_directories_are_runs(run: Path, monkeypatch: p
         (["RUN", "--n-best", "3"], 2, "--n-best cannot be written as plain text", "--tsv or --json"),
         (["RUN", "--set", "search.n_best=2"], 2, "search.n_best = 2, but plain text", "--tsv or --json"),
         (["RUN", "--tsv", "--attention"], 2, "--attention cannot be written as TSV", "add --json"),
-        (["RUN", "--prefix", "a\nb"], 2, "a prefix has a line break", "leave the break out"),
+        (["RUN", "--prefix", "a\nb"], 2, "the prefix of line 1 has a line break", "leave the break out"),
+        (["MODEL"], 2, "MODEL is a file, not a run directory", "give the run directory itself: RUN"),
         (["RUN", "RUN2"], 2, "have different vocabularies", "same data"),
         (["NEWER"], 1, "has format 99", "upgrade"),
         (["TRUNCATED"], 1, "model.safetensors is truncated", "copy it again"),
@@ -215,7 +216,8 @@ def test_arguments_that_look_like_directories_are_runs(run: Path, monkeypatch: p
 def test_bad_input_gives_an_error_and_a_hint_and_leaves_no_files(
     nmt: Run, run: Path, tmp_path: Path, arguments: list[str], code: int, message: str, hint: str
 ) -> None:
-    places = {name: str(tmp_path / name) for name in ("NOWHERE", "FILE")} | {"RUN": str(run)}
+    places = {name: str(tmp_path / name) for name in ("NOWHERE", "FILE")}
+    places |= {"RUN": str(run), "MODEL": str(run / "model.safetensors")}
     (tmp_path / "FILE").write_text("ba\n")
     for name in set(arguments) & {"NEWER", "TRUNCATED", "CHANGED", "NOVOCABULARY", "RUN2"}:
         places[name] = str(_damaged(name, run, tmp_path))
@@ -425,5 +427,15 @@ def test_a_full_disk_is_an_error(run: Path) -> None:
         ["bash", "-c", command], capture_output=True, text=True, env=ENVIRONMENT, check=False
     )
     assert done.returncode == 1
-    assert "No space left on device" in done.stderr
+    assert "error: cannot write to standard output: No space left on device\n" in done.stderr
+    assert "hint: the output is incomplete" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_for_messages_loses_no_translation(run: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    command = f"printf 'ba\\xff\\n' | {sys.executable} -m nmt_cli translate {run} --threads 1 2>/dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, env=ENVIRONMENT, check=False)
+    assert done.returncode == 0
+    assert done.stdout.count(b"\n") == 1

@@ -137,6 +137,20 @@ def test_a_truncated_file_is_an_error(tmp_path: Path) -> None:
         Split.open(path)
 
 
+def test_a_file_truncated_while_in_use_is_an_error_and_not_the_end_of_the_process(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.arrow", make(20_000))
+    split, rows = Split.open(path), np.arange(19_000, 20_000)
+    split.gather(rows, "source")
+    os.truncate(path, 5000)
+    for access in (
+        lambda: split.gather(rows, "source"),
+        lambda: split.texts(rows, "target"),
+        lambda: split.source_lengths,
+    ):
+        with pytest.raises(DirectoryError, match=r"x\.arrow was truncated while in use: 5,000 of .* bytes"):
+            access()
+
+
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DirectoryError, match="cannot read"):
         Split.open(tmp_path / "none.arrow")

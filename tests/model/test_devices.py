@@ -11,7 +11,9 @@ from torch.utils._pytree import tree_leaves
 
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.data.batch import Batch
+from nmt_cli.errors import UsageError
 from nmt_cli.model import Seq2Seq
+from nmt_cli.model.device import set_threads
 
 from .operations import Count
 
@@ -172,3 +174,11 @@ def test_a_loop_free_decoder_has_no_loop_over_time_in_python(
             model.loss(pad([([4, 5, 6], [7] * T), ([8], [9])]))
         numbers.append(calls.number)
     assert numbers[0] == numbers[1]
+
+
+@pytest.mark.parametrize("count", [0, -1, 100_000])
+def test_an_impossible_number_of_threads_is_rejected_before_torch_tries(count: int) -> None:
+    before = torch.get_num_threads()
+    with pytest.raises(UsageError, match="cannot use"):
+        set_threads(count)
+    assert torch.get_num_threads() == before

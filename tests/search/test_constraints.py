@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.errors import NmtError
-from nmt_cli.search.candidates import exclude_repetitions
+from nmt_cli.search.candidates import exclude_repetitions, length_limits
 from nmt_cli.vocabulary.token_ids import EOS
 from tests.search.toy import Toy
 
@@ -136,3 +136,19 @@ def test_constraints_that_exclude_every_token_are_an_error() -> None:
         toy.search(SearchConfig(min_length=6, max_length=8, no_repeat_ngram=1))
     assert "search.min_length" in caught.value.hint
     assert "search.no_repeat_ngram" in caught.value.hint
+
+
+@pytest.mark.parametrize("ratio", [1e6, 1e18, 1e300])
+def test_a_huge_length_ratio_leaves_the_maximum_length_in_force(ratio: float) -> None:
+    lengths = torch.tensor([1, 7, 300])
+    limits = length_limits(SearchConfig(max_length=40, max_length_ratio=ratio), lengths)
+    assert limits.tolist() == [40, 40, 40]
+
+
+@given(st.floats(0.0, 8.0), st.integers(1, 60), st.integers(1, 300), st.integers(1, 400))
+def test_the_length_limit_is_ratio_times_source_plus_constant_up_to_the_maximum(
+    ratio: float, constant: int, longest: int, length: int
+) -> None:
+    config = SearchConfig(max_length=longest, max_length_ratio=ratio, max_length_constant=constant)
+    product = int((torch.tensor(length) * ratio).item())
+    assert length_limits(config, torch.tensor([length])).tolist() == [min(longest, product + constant)]

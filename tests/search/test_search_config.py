@@ -44,3 +44,21 @@ def test_all_contradictions_are_named_together() -> None:
 
 def test_n_best_may_exceed_the_beam_size_when_sampling() -> None:
     assert SearchConfig(n_best=9, sampling=True, top_k=3).width == 9
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    [
+        "length_penalty=300",
+        "word_reward=1e300",
+        "coverage_penalty=1e300",
+        "max_length=99999999999999999999",
+        "max_length_constant=99999999999999999999",
+        "temperature=1e-300",
+        "temperature=1e300",
+        "n_best=1000000000000",
+    ],
+)
+def test_a_number_that_would_overflow_is_rejected(assignment: str) -> None:
+    with pytest.raises(ConfigError, match=f"search.{assignment.split('=')[0]} = .*: input should be"):
+        resolve(None, [f"search.{assignment}"])

@@ -164,6 +164,22 @@ def test_initializing_from_a_run_with_another_vocabulary_is_rejected(
         assert f"nmt preprocess --vocabulary {finished}" in outcome.stderr
 
 
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("model.preset=vaswani2017", "but --init fixes the model, which is luong2015"),
+        ("model.hidden_size=12", "the model settings do not fit the weights of --init"),
+    ],
+)
+def test_initializing_another_model_is_rejected_because_init_fixes_the_model(
+    nmt: Run, data: Path, finished: Path, tmp_path: Path, setting: str, message: str
+) -> None:
+    outcome = nmt("train", data, "--out", tmp_path / "run", "--init", finished, "--set", setting)
+    assert outcome.code == 2
+    assert message in outcome.stderr
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_run_without_a_validation_set_uses_the_last_model(nmt: Run, tmp_path: Path) -> None:
     data = make_data(tmp_path, valid=False)
     outcome = nmt("train", data, "--out", tmp_path / "run", "--threads", 1, *options("train.max_updates=2"))

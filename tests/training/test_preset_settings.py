@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from nmt_cli.config import TRANSLATION_PRESETS, resolve
+from nmt_cli.errors import ConfigError
 from nmt_cli.training.settings import changed_settings, with_model_settings
 
 TRANSFORMER = "model.preset=vaswani2017"
@@ -37,6 +40,22 @@ def test_init_inherits_no_other_training_settings() -> None:
     begun = with_model_settings(resolve(), other)
     assert begun.config.model.hidden_size == 64
     assert begun.config.train == resolve().config.train
+
+
+def test_init_rejects_another_preset_because_it_fixes_the_model() -> None:
+    with pytest.raises(
+        ConfigError, match="vaswani2017, but --init fixes the model, which is luong2015"
+    ) as caught:
+        with_model_settings(resolve(None, [TRANSFORMER]), resolve())
+    assert "leave out the preset" in caught.value.hint
+
+
+def test_naming_the_preset_again_with_init_keeps_settings_that_override_it() -> None:
+    other = resolve(None, [TRANSFORMER, f"{RATE}=1e-4", "model.encoder_layers=1"])
+    begun = with_model_settings(resolve(None, [TRANSFORMER, "model.dropout=0.3"]), other)
+    assert begun.config.model.encoder_layers == 1
+    assert begun.config.model.dropout == 0.3
+    assert begun.config.train.learning_rate == 1e-4
 
 
 def test_naming_the_preset_again_on_resume_keeps_settings_that_override_it() -> None:

@@ -187,6 +187,7 @@ def test_other_data_is_rejected_and_moved_data_is_accepted(data: Path, tmp_path:
         resume_run(out)
     assert f"nmt train DATA_DIR --resume {out}" in caught.value.hint
     assert isinstance(resume_run(out, "train.max_updates=3", data=tmp_path / "away")[-1], EndReport)
+    assert isinstance(resume_run(out, "train.max_updates=4")[-1], EndReport)  # the new location is remembered
     manifest = tmp_path / "away" / "manifest.json"
     manifest.write_text(manifest.read_text() + "\n")
     with pytest.raises(DirectoryError, match=r"is not the data that .* was trained on"):

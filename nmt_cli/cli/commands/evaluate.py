@@ -83,8 +83,10 @@ def evaluate(
         workers=workers or shared.available_cores(),
     )
     run, result = _evaluate(request, level, threads)
-    show_scores(result, output, named=metrics is not None)
-    write_files(run, result, report=report, save=save, records=not no_record, level=level)
+    try:
+        show_scores(result, output, named=metrics is not None)
+    finally:  # even if the reader of standard output is gone, as with `| head`
+        write_files(run, result, report=report, save=save, records=not no_record, level=level)
 
 
 def _check(
@@ -116,10 +118,10 @@ def _evaluate(
 ) -> "tuple[EvaluationRun, Evaluation]":
     from nmt_cli.evaluation.evaluate import EvaluationRun
 
-    if threads is not None and any(path.is_dir() for path in request.systems):
-        import torch
+    if any(path.is_dir() for path in request.systems):
+        from nmt_cli.model.device import set_threads
 
-        torch.set_num_threads(threads)
+        set_threads(threads)
     with StageProgress(level) as progress:
         run = EvaluationRun(request, lambda report: progress.update(report.stage, report.done, report.total))
         return run, run.result()

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -13,10 +14,12 @@ from nmt_cli.cli.options.checks import STANDARD_STREAM, as_text, check_runs
 from nmt_cli.config.defaults import ALTERNATIVES, DEVICE
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import new_file
+from nmt_cli.files.line_writer import line_output
 
 if TYPE_CHECKING:
     from nmt_cli.config import ModelConfig
     from nmt_cli.explanation import Explanation
+    from nmt_cli.files.line_writer import Write
 
 
 def explain(
@@ -28,9 +31,10 @@ def explain(
     self_attention: translation.SelfAttention = False,
     config: shared.Config = None,
     settings: shared.Set = None,
+    out: translation.Output = None,
+    json: translation.ExplanationsJson = False,
     html: translation.Html = None,
     svg: translation.Svg = None,
-    json: translation.JsonFile = None,
     device: shared.Device = DEVICE,
     threads: shared.Threads = None,
     quiet: shared.Quiet = False,
@@ -43,8 +47,8 @@ def explain(
     alternatives at each step. [cyan]--html[/] writes an interactive page that also shows
     the beam.
     """
-    files = {name: path for name, path in (("html", html), ("svg", svg), ("json", json)) if path is not None}
-    _check_files(files)
+    files = {name: path for name, path in (("html", html), ("svg", svg)) if path is not None}
+    _check_files(files, out)
     check_runs([run], text_hint="nmt explain RUN_DIR < {path}")
     search = shared.search_settings(config, settings, {"beam_size": beam})
     sentences = [as_text(text) for text in texts] if texts else _lines_of_input()
@@ -55,13 +59,10 @@ def explain(
         )
     pairs = list(zip(sentences, _targets(sentences, targets), strict=True))
 
-    import torch
-
     from nmt_cli.explanation.explainer import Explainer
-    from nmt_cli.model.device import choose_device
+    from nmt_cli.model.device import choose_device, set_threads
 
-    if threads is not None:
-        torch.set_num_threads(threads)
+    set_threads(threads)
     explainer = Explainer.load(run, search=search, device=choose_device(device))
     _check_model(explainer.settings, svg=svg is not None, self_attention=self_attention)
     for number, (text, target) in enumerate(pairs, start=1):
@@ -70,18 +71,24 @@ def explain(
         explainer.explain(text, target=target, alternatives=alternatives, self_attention=self_attention)
         for text, target in pairs
     )
-    _show(explanations, files)
+    with _new_files(files) as open_files:
+        failure = _show(explanations, open_files, out, json=json)
     if not quiet:
-        for path in files.values():
-            if path != STANDARD_STREAM:
+        for path in (*files.values(), out):
+            if path not in (None, STANDARD_STREAM):
                 messages().print(f"wrote {path}")
+    if failure is not None:
+        raise failure
 
 
-def _check_files(files: Mapping[str, Path]) -> None:
-    if len({path.resolve() for path in files.values()}) < len(files):
-        raise UsageError("--html, --svg and --json name the same file", hint="give each a file of its own")
-    if STANDARD_STREAM in (files.get("html"), files.get("svg")):
-        raise UsageError("only --json can be written to standard output", hint="give the path of a file")
+def _check_files(files: Mapping[str, Path], out: Path | None) -> None:
+    if STANDARD_STREAM in files.values():
+        raise UsageError(
+            "a page or picture cannot be written to standard output", hint="give the path of a file"
+        )
+    paths = [path.resolve() for path in (*files.values(), out) if path is not None]
+    if len(set(paths)) < len(paths):
+        raise UsageError("--html, --svg and --output name the same file", hint="give each a file of its own")
 
 
 def _check_model(model: "ModelConfig", *, svg: bool, self_attention: bool) -> None:
@@ -99,25 +106,74 @@ def _check_model(model: "ModelConfig", *, svg: bool, self_attention: bool) -> No
         )
 
 
-def _show(found: "Iterable[Explanation]", files: Mapping[str, Path]) -> None:
-    """Show each explanation as soon as it is available; write the files at the end."""
-    from nmt_cli.cli.display.explanation import show_explanation
+def _show(
+    found: "Iterable[Explanation]", files: Mapping[str, TextIO], out: Path | None, *, json: bool
+) -> OSError | None:
+    """Display each explanation as soon as it is available, or write all of them as JSON; then fill `files`.
 
-    console = results()
-    shown = STANDARD_STREAM not in files.values()
-    with ExitStack() as stack:
-        # Opened first, so that a file that cannot be written is reported before the work.
-        open_files = {name: stack.enter_context(_new_text_file(path)) for name, path in files.items()}
-        explanations = []
-        for number, explanation in enumerate(found):
-            if shown:
-                if number:
-                    console.print("─" * min(console.width, 80), style="dim")
-                show_explanation(console, explanation)
-            if files:
+    Returns the error if standard output cannot be written, as with `| head`. The files are filled all the same.
+    """
+    from nmt_cli.explanation import explanations_json
+
+    explanations = []
+    with line_output(out) as write:
+        output = _Output(write, is_file=out is not None and out != STANDARD_STREAM)
+        for explanation in found:
+            if files or json:
                 explanations.append(explanation)
-        for name, file in open_files.items():
-            file.write(_content(name, explanations))
+            if not json:
+                output.display(explanation)
+            if output.failure is not None and not files:
+                return output.failure
+        if json:
+            output.write(explanations_json(explanations))
+    for name, file in files.items():
+        file.write(_content(name, explanations))
+    return output.failure
+
+
+class _Output:
+    """The display, or JSON, in a file or on standard output, whose first error ends it and is kept in `failure`.
+
+    Raised where other files are being written, it would be reported as an error of those.
+    """
+
+    def __init__(self, write: "Write", *, is_file: bool) -> None:
+        self._write = write
+        self._buffer = StringIO() if is_file else None
+        self._console = results(self._buffer)
+        self._displayed = 0
+        self.failure: OSError | None = None
+
+    def display(self, explanation: "Explanation") -> None:
+        """Add the heat map, confidence and alternatives of one sentence."""
+        from nmt_cli.cli.display.explanation import show_explanation
+
+        if self.failure is not None:
+            return
+        with self._attempt():
+            if self._displayed:
+                self._console.print("─" * min(self._console.width, 80), style="dim")
+            show_explanation(self._console, explanation)
+            self._displayed += 1
+        if self._buffer is not None:
+            self.write(self._buffer.getvalue())
+            self._buffer.seek(0)
+            self._buffer.truncate()
+
+    def write(self, text: str) -> None:
+        """Write text that ends with a line feed."""
+        with self._attempt():
+            self._write(text.removesuffix("\n").split("\n"))
+
+    @contextmanager
+    def _attempt(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if self._buffer is not None:
+                raise
+            self.failure = error
 
 
 def _lines_of_input() -> list[str]:
@@ -145,21 +201,21 @@ def _targets(sentences: Sequence[str], targets: Sequence[str] | None) -> Sequenc
 
 
 @contextmanager
-def _new_text_file(path: Path) -> Iterator[TextIO]:
-    if path == STANDARD_STREAM:
-        yield sys.stdout
-        return
-    with new_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
-        yield file
+def _new_files(files: Mapping[str, Path]) -> Iterator[dict[str, TextIO]]:
+    """Open them before the work, so that a file that cannot be written is reported first."""
+    with ExitStack() as stack:
+        opened: dict[str, TextIO] = {}
+        for name, path in files.items():
+            temporary = stack.enter_context(new_file(path))
+            opened[name] = stack.enter_context(temporary.open("w", encoding="utf-8", newline="\n"))
+        yield opened
 
 
 def _content(name: str, explanations: "Sequence[Explanation]") -> str:
-    from nmt_cli.explanation import attention_svg, explanation_page, explanations_json
+    from nmt_cli.explanation import attention_svg, explanation_page
 
     if name == "html":
         return explanation_page(explanations)
-    if name == "json":
-        return explanations_json(explanations)
     (only,) = explanations
     assert only.word_attention is not None
     return attention_svg(only.source_labels, only.target_labels, only.word_attention)

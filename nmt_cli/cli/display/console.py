@@ -1,11 +1,12 @@
 """Messages on standard error, results on standard output, and progress through named stages."""
 
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import (
@@ -66,19 +67,50 @@ class LiteralConsole(Console):
         raise BrokenPipeError
 
 
-def results() -> Console:
-    """Standard output. Outside a terminal it is plain text, and lines are not wrapped."""
-    plain = not sys.stdout.isatty()
-    return LiteralConsole(
-        file=sys.stdout, width=240 if plain else None, color_system=None if plain else "auto"
-    )
+def results(stream: IO[str] | None = None) -> Console:
+    """Standard output, or `stream`. Outside a terminal it is plain text, and lines are not wrapped."""
+    stream = stream or sys.stdout
+    plain = not stream.isatty()
+    return LiteralConsole(file=stream, width=240 if plain else None, color_system=None if plain else "auto")
+
+
+class OptionalStream:
+    """Standard error for messages: if it cannot be written (disk full, reader gone), they are lost, not the work."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write, or give up on all further messages."""
+        try:
+            return self._stream.write(text)
+        except OSError:
+            self._give_up()
+            return len(text)
+
+    def flush(self) -> None:
+        """Flush, or give up on all further messages."""
+        try:
+            self._stream.flush()
+        except OSError:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        # Text that is still in the buffer goes there, too; otherwise Python would fail again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
 
 def messages() -> Console:
     """Standard error. Colors only in a terminal, even with FORCE_COLOR."""
     plain = not sys.stderr.isatty()
     return LiteralConsole(
-        file=sys.stderr, soft_wrap=True, color_system=None if plain else "auto", force_terminal=not plain
+        file=cast(IO[str], OptionalStream(sys.stderr)),
+        soft_wrap=True,
+        color_system=None if plain else "auto",
+        force_terminal=not plain,
     )
 
 

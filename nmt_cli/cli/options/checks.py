@@ -27,7 +27,8 @@ def check_runs(runs: Iterable[Path], *, text_hint: str) -> None:
     """Each must be a run directory. A file is probably the text, which `text_hint` says how to pass."""
     for path in runs:
         if path.is_file():
-            raise UsageError(f"{path} is a file, not a run directory", hint=text_hint.format(path=path))
+            hint = _hint_for_file_in_directory(path, "run") or text_hint.format(path=path)
+            raise UsageError(f"{path} is a file, not a run directory", hint=hint)
         check_manifest(path, "run")
 
 
@@ -62,9 +63,16 @@ def check_data(path: Path) -> None:
     if path.is_file():
         raise UsageError(
             f"{path} is a file, not a data directory",
-            hint="`nmt preprocess` turns text into a data directory",
+            hint=_hint_for_file_in_directory(path, "data")
+            or "`nmt preprocess` turns text into a data directory",
         )
     check_manifest(path, "data")
+
+
+def _hint_for_file_in_directory(path: Path, kind: str) -> str:
+    """The hint if a file in a directory written by nmt is given instead of the directory, else ""."""
+    folder = path.absolute().parent
+    return f"give the {kind} directory itself: {folder}" if (folder / MANIFEST).is_file() else ""
 
 
 def check_texts(paths: Iterable[Path | None]) -> None:

@@ -14,6 +14,7 @@ import typer
 
 from nmt_cli.cli.display.console import Verbosity
 from nmt_cli.cli.options.checks import check_device
+from nmt_cli.config.defaults import MAX_THREADS
 from nmt_cli.errors import UsageError
 
 
@@ -92,7 +93,8 @@ Device = Annotated[
     str, machine("--device NAME", "Device to run on: auto, cpu, cuda, cuda:N or mps.", callback=check_device)
 ]
 Threads = Annotated[
-    int | None, machine("--threads N", "Number of CPU threads.", min=1, show_default="all cores")
+    int | None,
+    machine("--threads N", "Number of CPU threads.", min=1, max=MAX_THREADS, show_default="all cores"),
 ]
 Workers = Annotated[
     int | None,
@@ -100,6 +102,7 @@ Workers = Annotated[
         "--workers N",
         "Number of worker processes; does not affect the result.",
         min=1,
+        max=MAX_THREADS,
         show_default="one per core",
     ),
 ]

@@ -137,9 +137,7 @@ Alternatives = Annotated[
 SelfAttention = Annotated[bool, contents("--self-attention", "Show self-attention as well.")]
 Html = Annotated[Path | None, output("--html FILE", "Write an interactive web page.")]
 Svg = Annotated[Path | None, output("--svg FILE", "Write the heat map of a single sentence.")]
-JsonFile = Annotated[
-    Path | None, output("--json FILE", "Write all the numbers as JSON; - is standard output.")
-]
+ExplanationsJson = Annotated[bool, output("--json", "Write all the numbers as JSON instead of the display.")]
 
 
 def load_translator(
@@ -153,12 +151,10 @@ def load_translator(
     **limits: Any,
 ) -> "Translator":
     """The translator of these runs. `limits` are further arguments of `Translator.load`."""
-    import torch
-
+    from nmt_cli.model.device import set_threads
     from nmt_cli.translator import Translator
 
-    if threads is not None:
-        torch.set_num_threads(threads)
+    set_threads(threads)
     translator = Translator.load(*runs, device=device, search=search, int8=int8, **limits)
     if int8 and not quiet:
         messages().print(f"int8 arithmetic in {', '.join(translator.quantized)}")
