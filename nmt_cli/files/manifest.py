@@ -105,7 +105,7 @@ class Manifest:
         """The error for a file whose content is not the one that was written."""
         return MismatchError(
             f"{self.directory.path / name} was changed after it was written",
-            hint=f"restore it; {self._again}",
+            hint=f"copy the whole directory again; {self._again}",
         )
 
     def publish(self, name: str, content: bytes) -> None:
