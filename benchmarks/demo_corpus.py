@@ -4,7 +4,7 @@ from pathlib import Path
 
 from nmt_cli.config import resolve
 from nmt_cli.demo import write
-from nmt_cli.preprocess import Request, preprocess
+from nmt_cli.preprocessing import Request, preprocess
 
 
 def demo_corpus(folder: Path, *, pairs: int, vocabulary: int) -> Path:

@@ -23,7 +23,7 @@ from peak_memory import peak_memory
 from nmt_cli.config import resolve
 from nmt_cli.corpus import parse_spec, read_pairs
 from nmt_cli.demo import generate
-from nmt_cli.preprocess import Request, preprocess
+from nmt_cli.preprocessing import Request, preprocess
 
 
 def main() -> None:

@@ -30,6 +30,9 @@ class NmtError(Exception):
         self.message = message
         self.hint = hint
 
+    def __str__(self) -> str:
+        return f"{self.message}\nhint: {self.hint}"
+
 
 class CorpusError(NmtError):
     """The text cannot be read, or its two sides do not align."""

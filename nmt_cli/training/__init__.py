@@ -11,6 +11,7 @@ One batch, from plan to disk:
 
 Read in this order:
 
+request       `train`: a whole run in one call
 setup         `start` and `resume`: from directories to a Trainer
 settings      settings inherited from the data or from --init, and changed on resume
 trainer       the loop
@@ -35,6 +36,7 @@ from nmt_cli.training.reports import (
     ValidationReport,
     WarningReport,
 )
+from nmt_cli.training.request import TrainRequest, train
 from nmt_cli.training.setup import Machine, resume, start
 from nmt_cli.training.trainer import Trainer
 
@@ -46,10 +48,12 @@ __all__ = [
     "Sample",
     "StartReport",
     "StepReport",
+    "TrainRequest",
     "Trainer",
     "UpdateReport",
     "ValidationReport",
     "WarningReport",
     "resume",
     "start",
+    "train",
 ]

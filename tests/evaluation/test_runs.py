@@ -16,8 +16,8 @@ from nmt_cli.evaluation.report import report_page
 from nmt_cli.evaluation.request import Request
 from nmt_cli.evaluation.systems import record_scores
 from nmt_cli.metrics import bleu
-from nmt_cli.preprocess import Request as PreprocessRequest
-from nmt_cli.preprocess import preprocess
+from nmt_cli.preprocessing import Request as PreprocessRequest
+from nmt_cli.preprocessing import preprocess
 from nmt_cli.run import RunDirectory
 from nmt_cli.run.logs import ScoresLog
 from nmt_cli.run.model_card import model_card

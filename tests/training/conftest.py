@@ -11,7 +11,7 @@ import torch
 
 from nmt_cli.cli.app import app
 from nmt_cli.config import Resolved, resolve
-from nmt_cli.preprocess import Request, preprocess
+from nmt_cli.preprocessing import Request, preprocess
 from nmt_cli.training import Machine, Report, resume, start
 from tests.fork_server import ForkServer, fork_server
 

@@ -12,7 +12,7 @@ import pytest
 from nmt_cli.data.directory import DataDirectory, SplitWriter
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files import verified
-from nmt_cli.preprocess import Request, preprocess
+from nmt_cli.preprocessing import Request, preprocess
 from nmt_cli.training import start
 from nmt_cli.vocabulary.token_ids import Ragged
 

@@ -11,7 +11,7 @@ import torch
 from nmt_cli.config import Resolved, resolve
 from nmt_cli.data.directory import preset_for
 from nmt_cli.errors import ConfigError
-from nmt_cli.preprocess import Request, preprocess
+from nmt_cli.preprocessing import Request, preprocess
 from nmt_cli.run import RunDirectory
 from nmt_cli.training import Report, UpdateReport, ValidationReport, WarningReport, resume, start
 from nmt_cli.training.dry_run import estimate_run

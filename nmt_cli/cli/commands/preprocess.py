@@ -6,7 +6,7 @@ from nmt_cli.cli.display.console import StageProgress, Verbosity, messages, resu
 from nmt_cli.cli.options import shared, training
 
 if TYPE_CHECKING:
-    from nmt_cli.preprocess import DataCard, Report
+    from nmt_cli.preprocessing import DataCard, Report
 
 
 def preprocess(
@@ -44,8 +44,8 @@ def preprocess(
 
     from nmt_cli.config import FILTERS, resolve
     from nmt_cli.data.text_files import check_language
-    from nmt_cli.preprocess import Request
-    from nmt_cli.preprocess import preprocess as run
+    from nmt_cli.preprocessing import Request
+    from nmt_cli.preprocessing import preprocess as run
 
     if source_lang is not None:
         check_language(source_lang)

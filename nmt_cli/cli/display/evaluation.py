@@ -92,7 +92,8 @@ def write_files(
                 record_scores(evaluation, system)
                 written.append(str(Path(system.run.path) / "scores.jsonl"))
             except (NmtError, OSError) as error:  # the score is valid all the same
-                warn(f"the score was not recorded: {error}", hint="--no-record leaves the run unchanged")
+                reason = error.message if isinstance(error, NmtError) else str(error)
+                warn(f"the score was not recorded: {reason}", hint="--no-record leaves the run unchanged")
     if level > Verbosity.QUIET:
         for name in written:
             messages().print(f"wrote {name}")

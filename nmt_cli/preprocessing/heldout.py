@@ -12,8 +12,8 @@ from nmt_cli.corpus.duplicates import Fingerprints, fingerprints, pair_fingerpri
 from nmt_cli.data.directory import SplitWriter
 from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import CorpusError
-from nmt_cli.preprocess.encoding import Encoder, SplitStatistics
-from nmt_cli.preprocess.spool import Page
+from nmt_cli.preprocessing.encoding import Encoder, SplitStatistics
+from nmt_cli.preprocessing.spool import Page
 from nmt_cli.vocabulary import Vocabularies
 
 _PAGE = 8192

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt_cli.config import DataConfig
-from nmt_cli.preprocess.spool import Page
+from nmt_cli.preprocessing.spool import Page
 from nmt_cli.vocabulary import UNK, Vocabularies, Vocabulary
 from nmt_cli.vocabulary.token_ids import Ragged
 

@@ -11,7 +11,7 @@ from nmt_cli.config import FILTERS, resolve
 from nmt_cli.corpus import workers
 from nmt_cli.data.directory import DataDirectory, Split
 from nmt_cli.errors import CorpusError, UsageError, VocabularyError
-from nmt_cli.preprocess import Request, preprocess
+from nmt_cli.preprocessing import Request, preprocess
 from nmt_cli.vocabulary import Vocabularies
 
 from .conftest import Pair, Runner, numbered, write_pairs

@@ -9,8 +9,8 @@ heldout         validation and test sets
 card            the data card
 """
 
-from nmt_cli.preprocess.card import DataCard
-from nmt_cli.preprocess.pipeline import preprocess
-from nmt_cli.preprocess.request import Report, Reporter, Request
+from nmt_cli.preprocessing.card import DataCard
+from nmt_cli.preprocessing.pipeline import preprocess
+from nmt_cli.preprocessing.request import Report, Reporter, Request
 
 __all__ = ["DataCard", "Report", "Reporter", "Request", "preprocess"]

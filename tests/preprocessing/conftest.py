@@ -8,7 +8,7 @@ import pytest
 
 from nmt_cli.config import resolve
 from nmt_cli.errors import DataWarning
-from nmt_cli.preprocess import DataCard, Report, Request, preprocess
+from nmt_cli.preprocessing import DataCard, Report, Request, preprocess
 
 Pair = tuple[str, str]
 SMALL = "vocabulary.size=320"

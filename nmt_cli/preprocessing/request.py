@@ -1,10 +1,10 @@
 """The input of `preprocess`, what it reports while it runs, and the settings that follow from the input."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from nmt_cli.config import Resolved, VocabularyConfig
+from nmt_cli.config import Resolved, VocabularyConfig, resolve
 from nmt_cli.errors import DataWarning, UsageError
 from nmt_cli.files.progress import Progress
 from nmt_cli.vocabulary import Vocabularies
@@ -20,7 +20,7 @@ class Request:
     valid: Sequence[str] = ()
     test: Sequence[str] = ()
     out: Path
-    settings: Resolved
+    settings: Resolved = field(default_factory=resolve)
     vocabulary: Path | None = None  # a directory with sentencepiece models to use instead of training one
     dropped: Path | None = None  # a file to list every dropped pair in
     workers: int = 1

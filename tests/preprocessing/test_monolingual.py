@@ -10,7 +10,7 @@ import pytest
 from nmt_cli.config import resolve
 from nmt_cli.data.directory import DataDirectory, Split
 from nmt_cli.errors import DataWarning, UsageError
-from nmt_cli.preprocess import DataCard, Report, Request, preprocess
+from nmt_cli.preprocessing import DataCard, Report, Request, preprocess
 
 SENTENCE = "sentence {} of many, which goes on and on for quite a while and has no end that one could see"
 

@@ -11,9 +11,9 @@ from nmt_cli.data.directory import CorpusRows
 from nmt_cli.errors import DataWarning
 from nmt_cli.files.markdown import cell
 from nmt_cli.files.markdown import table as markdown_table
-from nmt_cli.preprocess.encoding import SideStatistics, SplitStatistics, histogram_labels
-from nmt_cli.preprocess.request import Request
-from nmt_cli.preprocess.training_text import DropLog
+from nmt_cli.preprocessing.encoding import SideStatistics, SplitStatistics, histogram_labels
+from nmt_cli.preprocessing.request import Request
+from nmt_cli.preprocessing.training_text import DropLog
 from nmt_cli.vocabulary import Vocabularies
 
 _SHOWN = 100  # characters of an example

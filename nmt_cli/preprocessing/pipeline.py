@@ -27,12 +27,12 @@ from nmt_cli.files.atomic import MANIFEST, new_directory, new_file
 from nmt_cli.files.manifest import Manifest
 from nmt_cli.files.progress import Progress
 from nmt_cli.files.replacement import data_refusal
-from nmt_cli.preprocess.card import DataCard, write_card
-from nmt_cli.preprocess.encoding import Encoder, SplitStatistics
-from nmt_cli.preprocess.heldout import HeldOutSet, read_heldout
-from nmt_cli.preprocess.request import Reporter, Request, for_monolingual_text, with_vocabulary
-from nmt_cli.preprocess.spool import Page
-from nmt_cli.preprocess.training_text import DropLog, TrainingText
+from nmt_cli.preprocessing.card import DataCard, write_card
+from nmt_cli.preprocessing.encoding import Encoder, SplitStatistics
+from nmt_cli.preprocessing.heldout import HeldOutSet, read_heldout
+from nmt_cli.preprocessing.request import Reporter, Request, for_monolingual_text, with_vocabulary
+from nmt_cli.preprocessing.spool import Page
+from nmt_cli.preprocessing.training_text import DropLog, TrainingText
 from nmt_cli.vocabulary import Vocabularies
 
 HELD_OUT = ("valid", "test")
@@ -40,7 +40,7 @@ HELD_OUT = ("valid", "test")
 _CHARACTERS_PER_PIECE = 100
 
 
-def preprocess(request: Request, report: Reporter) -> DataCard:
+def preprocess(request: Request, report: Reporter = lambda report: None) -> DataCard:
     """Write the data directory `request.out` and return its data card."""
     for language in (request.source_lang, request.target_lang)[request.is_monolingual :]:
         check_language(language)
