@@ -20,7 +20,7 @@ BELOW = {
     "vocabulary": {"files", "config"},
     "data": {"vocabulary", "files", "config"},
     "corpus": {"files", "config"},
-    "preprocess": {"corpus", "data", "vocabulary", "files", "config"},
+    "preprocessing": {"corpus", "data", "vocabulary", "files", "config"},
     "model": {"data", "vocabulary", "config"},
     "search": {"model", "vocabulary", "config"},
     "run": {"model", "data", "corpus", "vocabulary", "files", "config"},
@@ -76,7 +76,7 @@ def test_no_two_packages_import_each_other() -> None:
         done.add(package)
 
 
-@pytest.mark.parametrize("package", ["files", "config", "vocabulary", "corpus", "preprocess"])
+@pytest.mark.parametrize("package", ["files", "config", "vocabulary", "corpus", "preprocessing"])
 def test_text_is_prepared_without_torch(package: str) -> None:
     for path in (PACKAGE / package).rglob("*.py"):
         heavy = {"torch", "safetensors"} & {name.split(".")[0] for name in imported(path)}
