@@ -19,10 +19,27 @@ from .conftest import Run
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = make_run(tmp_path_factory.mktemp("runs") / "run")
     (run / "valid.yy").write_text("ba\nbe\n")
+    measured = {"loss": 2.2, "score": 12.5, "bleu_signature": "nrefs:1"}
     metrics = [
-        {"kind": "step", "update": 5, "seconds": 36.0},
-        {"kind": "validation", "update": 5, "epoch": 1, "best": True, "bleu": 12.5, "perplexity": 9.0},
-        {"kind": "validation", "update": 9, "epoch": 2, "best": False, "bleu": 11.0, "perplexity": None},
+        {"kind": "step", "update": 5, "loss": 2.2, "perplexity": 9.0, "seconds": 36.0},
+        {
+            "kind": "validation",
+            "update": 5,
+            "epoch": 1,
+            "best": True,
+            "bleu": 12.5,
+            "perplexity": 9.0,
+            **measured,
+        },
+        {
+            "kind": "validation",
+            "update": 9,
+            "epoch": 2,
+            "best": False,
+            "bleu": 11.0,
+            "perplexity": None,
+            **measured,
+        },
     ]
     (run / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in metrics))
     return run
