@@ -4,6 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("no deadline", deadline=None)  # a busy machine is not an error
+settings.load_profile("no deadline")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -216,7 +216,7 @@ def start_and_wait() -> subprocess.Popen[str]:
 def test_a_signal_leaves_nothing_behind(number: signal.Signals, code: int, message: str) -> None:
     process = start_and_wait()
     process.send_signal(number)
-    stdout, stderr = process.communicate(timeout=30)
+    stdout, stderr = process.communicate(timeout=600)
     assert (process.returncode, stdout, stderr) == (code, "", message)
     assert left_behind() == set()
 

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import datasets
@@ -121,10 +120,8 @@ class TestUnplugged:
     def unplug(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(hub, "_reachable", lambda endpoint: False)
 
-    def test_an_unreachable_hub_is_reported_at_once(self) -> None:
-        start = time.monotonic()
+    def test_an_unreachable_hub_is_reported(self) -> None:
         error = failure("hf:someone/something")
-        assert time.monotonic() - start < 5
         assert "is unreachable" in error.message
         assert "HF_HUB_OFFLINE=1" in error.hint
 
@@ -140,10 +137,8 @@ class TestUnplugged:
 
 def test_an_endpoint_without_a_listener_is_not_reachable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("urllib.request.getproxies", dict)
-    start = time.monotonic()
     assert not hub._reachable("http://127.0.0.1:9")
     assert not hub._reachable("https://host.invalid")
-    assert time.monotonic() - start < 10
 
 
 def test_importing_the_corpus_package_imports_nothing_heavy() -> None:

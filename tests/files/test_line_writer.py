@@ -32,7 +32,7 @@ def test_ctrl_c_does_not_interrupt_a_long_line() -> None:
     child.send_signal(signal.SIGINT)
     time.sleep(0.2)
     assert child.stdout.read() == b"x" * 1_000_000 + b"\n"
-    assert child.wait(timeout=30) != 0
+    assert child.wait(timeout=600) != 0
 
 
 def test_a_file_appears_complete_or_not_at_all(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from nmt_cli.errors import OutputError, UsageError, closest
+from nmt_cli.errors import NmtError, OutputError, UsageError, closest
 from nmt_cli.files.atomic import MANIFEST
 from nmt_cli.files.manifest import check_manifest
 
@@ -70,9 +70,13 @@ def check_data(path: Path) -> None:
 
 
 def _hint_for_file_in_directory(path: Path, kind: str) -> str:
-    """The hint if a file in a directory written by nmt is given instead of the directory, else ""."""
+    """The hint if a file in such a directory is given instead of the directory, else ""."""
     folder = path.absolute().parent
-    return f"give the {kind} directory itself: {folder}" if (folder / MANIFEST).is_file() else ""
+    try:
+        check_manifest(folder, kind)
+    except NmtError:
+        return ""
+    return f"give the {kind} directory itself: {folder}"
 
 
 def check_texts(paths: Iterable[Path | None]) -> None:
