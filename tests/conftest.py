@@ -1,6 +1,7 @@
 """What all tests share: the real corpora, where they are."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,15 @@ settings.register_profile("no deadline", deadline=None)  # a busy machine is not
 settings.load_profile("no deadline")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_home_directories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Caches and histories of tests, and of the commands they run, stay out of the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):
+            patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
+        yield
 
 
 @pytest.fixture(scope="session")
