@@ -3,6 +3,7 @@
 `begin` and `end` are for a child that gets signals, `run` for one whose output is wanted, with limits.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -117,6 +118,8 @@ def serve() -> None:
     """Answer each request with the child's process id and, when it has ended, its exit code."""
     for name in PRELOADED:
         importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # a collection in a child would copy the memory that it shares with the server
     requests = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115 - nothing is buffered that a child could read
     while line := requests.readline():
         child = os.fork()

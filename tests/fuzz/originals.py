@@ -138,7 +138,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Originals:
-    """Intact directories, a second set made from other text, and what each command says about the first."""
+    """Intact directories, a run and its data made from other text, and the result of each command on the first."""
 
     folder: Path
     others: Path
@@ -146,9 +146,9 @@ class Originals:
 
     @classmethod
     def make(cls, place: Path, server: ForkServer) -> Originals:
-        """Make both sets, and run every command on the first one."""
-        for number, name in enumerate(("originals", "others")):
-            _make_directories(place / name, server, seed=number)
+        """Make the directories, and run every command on the intact ones."""
+        _make_directories(place / "originals", server, seed=0)
+        _make_directories(place / "others", server, seed=1, language_model=False)
         results = {}
         for kind_name, kind in KINDS.items():
             for name, command in kind.commands.items():
@@ -161,7 +161,7 @@ class Originals:
         return cls(place / "originals", place / "others", results)
 
 
-def _make_directories(folder: Path, server: ForkServer, *, seed: int) -> None:
+def _make_directories(folder: Path, server: ForkServer, *, seed: int, language_model: bool = True) -> None:
     """A data directory, a run on it, a language model, and texts; the same bytes for the same seed."""
     text = folder / "text"
     text.mkdir(parents=True)
@@ -176,11 +176,17 @@ def _make_directories(folder: Path, server: ForkServer, *, seed: int) -> None:
     options = ("--set", "vocabulary.size=290", "--set", "data.duplicate=false", "--workers", "1", "--quiet")
     bilingual = ("-s", "xx", *sets, "--set", "data.normalization=replacements.tsv", "--out", "data")
     monolingual = (*(f"{word}.yy" if "/" in word else word for word in sets), "--out", "lm-data")
-    commands = [("preprocess", "-t", "yy", *options, *words) for words in (bilingual, monolingual)]
     settings = _options(*_SMALL, "train.max_updates=4", "train.average_best=2")
-    pairs = (("data", "run"), ("lm-data", "lm"))
-    commands += [("train", data, "--out", out, *settings, *_QUIET) for data, out in pairs]
-    commands.append(("evaluate", "run", "--samples", "10", "--workers", "1", *_QUIET))
+    commands = [
+        ("preprocess", "-t", "yy", *options, *bilingual),
+        ("train", "data", "--out", "run", *settings, *_QUIET),
+        ("evaluate", "run", "--samples", "10", "--workers", "1", *_QUIET),
+    ]
+    if language_model:
+        commands += [
+            ("preprocess", "-t", "yy", *options, *monolingual),
+            ("train", "lm-data", "--out", "lm", *settings, *_QUIET),
+        ]
     for command in commands:
         outcome = server.run(command, folder=folder)
         assert outcome.code == 0, outcome.stderr.decode()

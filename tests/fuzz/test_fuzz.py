@@ -25,7 +25,7 @@ def test_every_mutation_is_rejected_or_harmless(
         for forged in (False, True)
     ]
     dice.shuffle(trials)
-    assert check(trials, 3, originals, server, tmp_path) == 3
+    assert check(trials, 2, originals, server, tmp_path) == 2
 
 
 @pytest.mark.parametrize(("kind", "command"), COMMANDS)
@@ -42,7 +42,7 @@ def test_every_command_rejects_mutated_files_or_is_not_affected(
         for forged in (False, True)
     ]
     dice.shuffle(trials)
-    assert check(trials, 5, originals, server, tmp_path) == 5
+    assert check(trials, 3, originals, server, tmp_path) == 3
 
 
 def check(trials: list[Trial], most: int, originals: Originals, server: ForkServer, folder: Path) -> int:

@@ -40,7 +40,7 @@ VALUES = st.recursive(
     ],
 )
 @settings(
-    max_examples=12,
+    max_examples=6,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
