@@ -75,6 +75,8 @@ class RunState:
         for name in counts:
             if type(getattr(state, name)) is not int or getattr(state, name) < (name == "epoch"):
                 raise ValueError(f"{name} = {getattr(state, name)!r}")
+        if state.threads is not None and (type(state.threads) is not int or state.threads < 1):
+            raise ValueError(f"threads = {state.threads!r}")
         state.seconds = float(state.seconds)
         state.scores = [_selection_score(score) for score in state.scores]
         state.best = [(int(update), _selection_score(score)) for update, score in state.best]

@@ -24,6 +24,7 @@ from nmt_cli.training import (
     resume,
     start,
 )
+from nmt_cli.training.reports import RunState
 from nmt_cli.training.validation import Validation, Validator
 
 from .conftest import ON_CPU, assert_same, resume_run, settings, train
@@ -286,3 +287,9 @@ def test_only_a_model_that_is_kept_is_marked_best(
     ]  # fmt: skip
     kept = (out / "model.safetensors").read_bytes()
     assert kept == tensor_bytes(Checkpoints(out).load_weights(5))
+
+
+@pytest.mark.parametrize("threads", ["2", 0, -1, 1.5, True])
+def test_a_damaged_number_of_threads_is_rejected(threads: object) -> None:
+    with pytest.raises(ValueError, match="threads = "):
+        RunState.from_json({"threads": threads})
