@@ -132,6 +132,7 @@ def serve() -> None:
 def _become_command(request: dict[str, Any]) -> None:
     from nmt_cli.cli import main
 
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup makes the tests ignore it
     for descriptor, name in enumerate(request.get("files", {}).values()):
         flags = os.O_RDONLY if descriptor == 0 else os.O_WRONLY | os.O_CREAT
         os.dup2(os.open(name, flags, 0o600), descriptor)

@@ -55,6 +55,11 @@ class Seq2Seq(nn.Module):
         first = torch.tensor(-math.log(target_words.num_embeddings)) if config.hard_attention else None
         self.register_buffer("baseline", first)
 
+    @property
+    def vocabulary_size(self) -> int:
+        """V, the size of the target vocabulary."""
+        return self.vocabulary.out_features
+
     def encode(self, source: Tensor, lengths: Tensor) -> Memory:
         """Source (B, S) with `lengths` (B,) on the CPU → memory; a language model ignores the source.
 

@@ -42,7 +42,7 @@ def test_a_sentence_is_explained_in_a_pipe(nmt: Run, run: Path) -> None:
 def test_lines_of_standard_input_are_sentences(nmt: Run, run: Path) -> None:
     outcome = nmt("explain", run, stdin="ba de\r\nfi\u2028fo\n")
     assert outcome.code == 0, outcome.stderr
-    assert re.findall(r"^xx  (.*)$", outcome.stdout, re.MULTILINE) == ["ba de", "fi\u2028fo"]
+    assert re.findall(r"^xx  (.*)$", outcome.stdout, re.MULTILINE) == ["ba de", "fi\\u2028fo"]
     repaired = nmt("explain", run, stdin=b"\xef\xbb\xbfba \xff de\n")
     assert repaired.code == 0
     assert repaired.stdout.startswith("xx  ba \ufffd de\n")

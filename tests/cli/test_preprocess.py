@@ -230,10 +230,10 @@ def test_leftovers_of_kill_9_are_removed_by_the_next_run(nmt: Run) -> None:
     assert left_behind() == {"out"}
 
 
-def test_demo_data_writes_six_files_that_preprocess_takes(nmt: Run) -> None:
+def test_demo_data_writes_six_texts_that_preprocess_takes(nmt: Run) -> None:
     assert nmt("demo-data", "--out", "demo", "--size", 500).code == 0
     names = {f"{split}.{language}" for split in ("train", "valid", "test") for language in ("en", "de")}
-    assert {path.name for path in Path("demo").iterdir()} == names
+    assert {path.name for path in Path("demo").iterdir()} == {*names, "manifest.json"}
     assert len(Path("demo/train.en").read_text(encoding="utf-8").split("\n")) == 501
     specs = [part for split in ("train", "valid", "test") for part in (f"--{split}", f"demo/{split}")]
     outcome = nmt("preprocess", "-s", "en", "-t", "de", *specs, "--out", "data")

@@ -37,7 +37,7 @@ def test_the_examples_of_the_page_run_in_order(
 def test_every_public_name_exists_and_importing_the_package_is_light() -> None:
     for name in nmt_cli.__all__:
         assert getattr(nmt_cli, name) is not None
-    assert callable(nmt_cli.preprocessing)
+    assert callable(nmt_cli.preprocess)
     script = "import sys, nmt_cli; assert not {'torch', 'pydantic', 'numpy'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True)
 

@@ -109,7 +109,7 @@ def test_word_frequencies_come_from_the_training_data_of_the_run(run: Path) -> N
 def test_missing_training_data_only_removes_the_frequency_breakdown(run: Path) -> None:
     facts = json.loads((run / "run.json").read_text())
     other = {**facts, "data": "/nowhere/at/all" + "x" * (len(facts["data"]) - len("/nowhere/at/all"))}
-    (run / "run.json").write_text(json.dumps(other, indent=2, ensure_ascii=False) + "\n")
+    RunDirectory.open(run).publish("run.json", json.dumps(other).encode())
     evaluation = evaluate(request(run))
     assert evaluation.training_data is None
     assert evaluation.systems[0].frequency_buckets is None
