@@ -13,6 +13,7 @@ from nmt_cli.cli.commands import (
     demo_data,
     evaluate,
     explain,
+    export,
     generate,
     info,
     preprocess,
@@ -28,7 +29,7 @@ from nmt_cli.cli.help import PlainCommand
 COMMANDS = {
     "Data": (preprocess.preprocess, demo_data.demo_data),
     "Training": (train.train, average.average, recipe.recipe),
-    "Translation": (translate.translate, score.score, generate.generate, explain.explain),
+    "Translation": (translate.translate, score.score, generate.generate, explain.explain, export.export),
     "Evaluation": (evaluate.evaluate, align_eval.align_eval),
     "Information": (info.info, presets.presets, config.config),
 }

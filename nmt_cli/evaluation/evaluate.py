@@ -18,7 +18,7 @@ from nmt_cli.evaluation.breakdowns import (
 from nmt_cli.evaluation.request import Request, choose_tokenizer, find_test_set, target_language
 from nmt_cli.evaluation.result import Bleu, Evaluation, SystemResult, Versions
 from nmt_cli.evaluation.scoring import Scorer, StatisticsExtractor, SystemStatistics
-from nmt_cli.evaluation.systems import System, find_baseline, find_systems, translate
+from nmt_cli.evaluation.systems import System, find_baseline, find_systems, translate, translate_exported
 from nmt_cli.evaluation.texts import AlignedTexts, Lines, Text, refuse_two_readers
 from nmt_cli.evaluation.warnings import (
     identity_warnings,
@@ -123,6 +123,9 @@ class EvaluationRun:
                     device=self._request.device,
                     report=self._report,
                 )
+            elif system.exported is not None:
+                sources = self._test_set.source_lines()
+                translate_exported(system, sources, search=self._request.search, report=self._report)
 
     def _training(self) -> TrainingText | None:
         """The training data: the files in the request, or what the first run was trained on."""
@@ -186,7 +189,7 @@ class EvaluationRun:
         tokenized = None if references_tokenized else found.tokenized
         return SystemResult(
             name=system.name,
-            kind="file" if system.run is None else "run",
+            kind="run" if system.run is not None else "export" if system.exported is not None else "file",
             text=text.facts(),
             run=system.details,
             scores=scorer.scores(system.name),

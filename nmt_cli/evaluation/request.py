@@ -19,6 +19,7 @@ from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import UsageError
 from nmt_cli.evaluation.systems import System
 from nmt_cli.evaluation.texts import Text, language_of, read_lines
+from nmt_cli.export.opening import language_of_export
 from nmt_cli.metrics.corpus_metric import best_tokenizer_for, check_tokenizer
 
 
@@ -87,6 +88,12 @@ class TestSet:
 def find_test_set(request: Request, systems: Sequence[System]) -> TestSet:
     """The files in the request, or else the test set stored in the runs."""
     runs = [system for system in systems if system.run is not None]
+    for system in systems:
+        if system.exported is not None and request.source is None and not runs:
+            raise UsageError(
+                f"{system.path} is an exported model, which has no test set",
+                hint="choose one: --source FILE --reference FILE",
+            )
     if request.references and (request.source is not None or not runs):
         return TestSet(tuple(request.references), request.source, None)
     if not runs:
@@ -118,6 +125,8 @@ def target_language(
     for system in systems:
         if system.run is not None:
             return system.run.facts.target_lang, f"of {system.name}"
+        if system.exported is not None and (language := language_of_export(system.exported)):
+            return language, f"of {system.name}"
     for path in (*references, *(system.path for system in systems)):
         if language := language_of(path):
             return language, f"by the name {path.name}"

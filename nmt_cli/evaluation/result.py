@@ -142,7 +142,7 @@ class SystemResult(Result):
     """Everything about one system."""
 
     name: str
-    kind: Literal["file", "run"]
+    kind: Literal["file", "run", "export"]
     text: TextFacts
     run: RunDetails | None
     scores: list[MetricScore]

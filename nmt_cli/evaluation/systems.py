@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmt_cli.errors import UsageError
 from nmt_cli.evaluation.result import Evaluation, RunDetails, SystemResult
 from nmt_cli.evaluation.texts import STANDARD_INPUT, Text, language_of
+from nmt_cli.export.opening import is_export, runtime_errors
 from nmt_cli.files.byte_stream import check_readable, uncompressed_name
 from nmt_cli.files.progress import Progress
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:  # these import torch, which takes seconds and which files do 
     from nmt_cli.run import RunDirectory
     from nmt_cli.translator import Translator
 
+_LINES_BETWEEN_REPORTS = 500
 _PREFIXES = ("hyp.", "hyps.", "hypothesis.", "out.", "output.")
 
 
@@ -28,6 +30,7 @@ class System:
     name: str
     path: Path
     run: RunDirectory | None = None
+    exported: Path | None = None  # a folder that `nmt export` wrote
     hypotheses: Sequence[str] | None = None
     details: RunDetails | None = None
     translator: Translator | None = None
@@ -46,10 +49,13 @@ def find_systems(paths: Sequence[Path]) -> list[System]:
         if path != STANDARD_INPUT and not path.is_dir():
             check_readable(path)
     names = _short_names(paths)
-    return [
-        System(name, path, run=_open_run(path) if path.is_dir() and path != STANDARD_INPUT else None)
-        for name, path in zip(names, paths, strict=True)
-    ]
+    return [_find_system(name, path) for name, path in zip(names, paths, strict=True)]
+
+
+def _find_system(name: str, path: Path) -> System:
+    if path == STANDARD_INPUT or not path.is_dir():
+        return System(name, path)
+    return System(name, path, exported=path) if is_export(path) else System(name, path, run=_open_run(path))
 
 
 def find_baseline(systems: Sequence[System], wanted: str | None) -> System:
@@ -96,6 +102,34 @@ def translate(
         source_language=run.facts.source_lang,
         target_language=run.facts.target_lang,
         search=translator.config.model_dump(mode="json"),
+        seconds=round(time.monotonic() - began, 2),
+    )
+
+
+def translate_exported(
+    system: System, sources: Sequence[str], *, search: Mapping[str, Any], report: Callable[[Progress], None]
+) -> None:
+    """Translate with an exported model; `search` overrides its search settings."""
+    from nmt_cli.runtime.translate import ExportedTranslator
+
+    assert system.exported is not None
+    stage, hypotheses = f"translating with {system.name}", list[str]()
+    report(Progress(stage, 0, len(sources)))
+    with runtime_errors():
+        translator = ExportedTranslator(system.exported, search=dict(search))
+        began = time.monotonic()
+        for window in translator.windows(sources, _LINES_BETWEEN_REPORTS):
+            hypotheses += [translation.text for translation in window.translations]
+            report(Progress(stage, len(hypotheses), len(sources)))
+    system.hypotheses = hypotheses
+    settings = translator.model.settings
+    system.details = RunDetails(
+        path=str(system.exported),
+        model_sha256=settings["model_sha256"],
+        data_sha256=settings["data_sha256"],
+        source_language=settings["source_language"],
+        target_language=settings["target_language"],
+        search=asdict(translator.config),
         seconds=round(time.monotonic() - began, 2),
     )
 

@@ -35,6 +35,11 @@ def demo_refusal(path: Path) -> str | None:
     return _refusal(path, "demo")
 
 
+def export_refusal(path: Path) -> str | None:
+    """Why a directory must not be replaced by an exported model; None if it may be."""
+    return _refusal(path, "export")
+
+
 def _refusal(path: Path, kind: str) -> str | None:
     directory = GuardedDirectory(path)
     if MANIFEST not in directory.names():

@@ -7,82 +7,18 @@ belong to the word around them. A piece of nothing but white space belongs to th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
+from nmt_cli.runtime.words import BYTE, SPACE, Groups, Links
 from nmt_cli.search import Hypothesis
 from nmt_cli.vocabulary import Vocabularies
 from nmt_cli.vocabulary.token_ids import UNK
 from nmt_cli.vocabulary.vocabulary import CONTROL
 
-SPACE = "▁"  # U+2581, sentencepiece's space
-_RESERVED = ("<s>", "</s>", "<pad>")
-_WHITE = SPACE + "\t\r"
-_WHITE_BYTES = ("<0x09>", "<0x0D>")  # tab, carriage return
 _C1 = re.compile("[\x80-\x9f]")
-_BYTE = re.compile("<0x[0-9A-F]{2}>")
-# Scripts written without spaces between words (Thai, Lao, Burmese, Khmer, Japanese, Chinese).
-_NO_SPACES = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
-)
-
-Groups = tuple[tuple[int, ...], ...]
-"""For each word the positions of its pieces, in order."""
-
-Links = tuple[tuple[int, int], ...]
-"""Word alignment: (source word, target word), counted from 0."""
-
-
-def group_pieces(
-    pieces: Sequence[str], *, whole_words: bool = False, separate_punctuation: bool = False
-) -> Groups:
-    """The positions of each word's pieces; <eos> and other reserved pieces belong to no word.
-
-    whole_words           every piece is a word (vocabularies of kind `word`, where <unk> has no space in front)
-    separate_punctuation  punctuation is a word of its own where it has its own pieces, and in scripts without
-                          spaces every piece is a word
-    """
-    groups: list[list[int]] = []
-    waiting: list[int] = []  # pieces of nothing but white space
-    inside = False  # whether the next letter continues the last word
-    for position, piece in enumerate(pieces):
-        if piece in _RESERVED:
-            inside = False
-            continue
-        letters = "" if piece in _WHITE_BYTES else piece.strip(_WHITE)
-        if piece.startswith(SPACE) or whole_words:
-            inside = False
-        if not letters:
-            waiting.append(position)
-            continue
-        if separate_punctuation and inside and _is_boundary(pieces[position - 1], piece):
-            inside = False
-        if inside and not waiting:
-            groups[-1].append(position)
-        else:
-            groups.append([*waiting, position])
-            waiting = []
-        inside = not piece.endswith(SPACE)
-    if groups:
-        groups[-1] += waiting  # spaces at the end
-    return tuple(map(tuple, groups))
-
-
-def _is_boundary(before: str, piece: str) -> bool:
-    """Whether a word starts at `piece` although there is no space."""
-    if _BYTE.fullmatch(before) or _BYTE.fullmatch(piece):
-        return False  # they may be bytes of one character
-    return _is_punctuation(before) != _is_punctuation(piece) or bool(
-        _NO_SPACES.match(piece) or _NO_SPACES.match(before.removeprefix(SPACE))
-    )
-
-
-def _is_punctuation(piece: str) -> bool:
-    """Whether it has neither letters nor digits; apostrophes and hyphens belong to their word."""
-    text = piece.removeprefix(SPACE)
-    return bool(text) and not any(character.isalnum() or character in "'’-" for character in text)
 
 
 def words_of(pieces: Sequence[str], groups: Groups) -> tuple[str, ...]:
@@ -94,7 +30,7 @@ def _text(pieces: Sequence[str]) -> str:
     texts: list[str] = []
     data = bytearray()
     for piece in pieces:
-        if _BYTE.fullmatch(piece):
+        if BYTE.fullmatch(piece):
             data.append(int(piece[3:5], 16))
             continue
         texts += [data.decode(errors="replace"), piece]
@@ -128,11 +64,6 @@ def links_of(attention: Tensor, source: Groups, target: Groups) -> Links:
     elsewhere = 1.0 - weights.sum(dim=1)  # (J,) the weight of <eos>
     rows = zip(words.tolist(), (best >= elsewhere).tolist(), strict=True)
     return tuple((i, j) for j, (i, linked) in enumerate(rows) if linked)
-
-
-def pharaoh(links: Iterable[tuple[int, int]]) -> str:
-    """The links of a line, sorted, in Pharaoh format: `0-0 1-2 2-1`."""
-    return " ".join(f"{i}-{j}" for i, j in sorted(links))
 
 
 def decode_hypothesis(

@@ -18,8 +18,8 @@ from nmt_cli.data.batch import Batch, collate
 from nmt_cli.data.batch_plan import cut_in_order
 from nmt_cli.errors import CorpusError
 from nmt_cli.model import Seq2Seq
+from nmt_cli.runtime.segments import replace_surrogates
 from nmt_cli.search.penalties import LengthNormalization, coverage_penalty, needs_attention
-from nmt_cli.translator.segmentation import replace_surrogates
 from nmt_cli.translator.translation import Details, Translation, blank_translation, translation_of_ids
 from nmt_cli.vocabulary import Vocabularies
 

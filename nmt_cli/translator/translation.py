@@ -12,18 +12,17 @@ import torch
 from torch import Tensor
 
 from nmt_cli.config import SearchConfig
+from nmt_cli.runtime.segments import join_texts
+from nmt_cli.runtime.words import Groups, Links, group_pieces
 from nmt_cli.search import Hypothesis, SearchNode
 from nmt_cli.search.penalties import LengthNormalization
 from nmt_cli.translator.decoding import (
-    Groups,
-    Links,
     decode_hypothesis,
-    group_pieces,
     links_of,
     word_attention,
     words_of,
 )
-from nmt_cli.translator.segmentation import Segment, join_texts
+from nmt_cli.translator.segmentation import Segment
 from nmt_cli.vocabulary import Vocabularies
 from nmt_cli.vocabulary.token_ids import EOS
 

@@ -29,12 +29,13 @@ from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.device import choose_device
 from nmt_cli.model.fast.step_layout import prepare_for_search
+from nmt_cli.runtime.segments import replace_surrogates
 from nmt_cli.search import Ensemble, ModelScorer, Scorer, SearchTree, search
 from nmt_cli.search.stopping import MIN_ROWS
 from nmt_cli.translator.confidence import read_threshold
 from nmt_cli.translator.forced_decoding import MAX_TOKENS, PairScorer
 from nmt_cli.translator.loading import load_models
-from nmt_cli.translator.segmentation import Segment, check_prefixes, replace_surrogates, segment_lines
+from nmt_cli.translator.segmentation import Segment, check_prefixes, segment_lines
 from nmt_cli.translator.translation import (
     Details,
     Translation,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmt_cli.translator.segmentation import join_texts, split_line
+from nmt_cli.runtime.segments import join_texts, split_line
 
 
 def characters(texts: Sequence[str]) -> list[int]:

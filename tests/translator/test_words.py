@@ -5,7 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmt_cli.translator.decoding import group_pieces, links_of, pharaoh, word_attention, words_of
+from nmt_cli.runtime.words import group_pieces, pharaoh
+from nmt_cli.translator.decoding import links_of, word_attention, words_of
 
 
 @pytest.mark.parametrize(

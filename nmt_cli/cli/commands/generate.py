@@ -55,8 +55,8 @@ def generate(
         lines = TextInput(prompts, strict=strict, undecodable=warnings.undecodable)
         is_typed = lines.is_terminal
 
+    from nmt_cli.runtime.segments import windows
     from nmt_cli.translator import Details
-    from nmt_cli.translator.streaming import windows
 
     translator = translation.load_translator(
         [run], search, device=device, threads=threads, int8=int8, quiet=quiet, language_model=True

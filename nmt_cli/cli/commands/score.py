@@ -1,19 +1,21 @@
 """`nmt score`: the probability that a model assigns to given translations."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nmt_cli.cli.display.console import messages
 from nmt_cli.cli.display.lines import LineProgress, LineWarnings, write_windows
 from nmt_cli.cli.options import shared, translation
-from nmt_cli.cli.options.checks import check_runs, choose_one
+from nmt_cli.cli.options.checks import check_runs, choose_one, exported_model
 from nmt_cli.config.defaults import BATCH_TOKENS, DEVICE, WINDOW
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from nmt_cli.translator import Translation
+    from nmt_cli.runtime.translate import ExportedTranslator
+    from nmt_cli.runtime.translate import LineWindow as ExportedWindow
+    from nmt_cli.translator import Translator
     from nmt_cli.translator.streaming import LineWindow
 
 
@@ -49,7 +51,8 @@ def score(
         raise UsageError("--tokens can only be written as JSON", hint="add --json")
     if str(source) == str(target) == "-":
         raise UsageError("only one side can come from standard input", hint="give a file for the other side")
-    check_runs(runs, text_hint="nmt score RUN_DIR --source {path} --target FILE")
+    check_runs(runs, text_hint="nmt score RUN_DIR --source {path} --target FILE", exported=True)
+    folder = exported_model(runs, device=device, int8=int8)
     search = shared.search_settings(config, settings, {})
 
     from nmt_cli.files.line_reader import Pairs, TextInput
@@ -63,22 +66,48 @@ def score(
     ]
     pairs: Iterable[tuple[str, str]] = Pairs(*texts) if source else (("", line) for line in texts[0])
 
-    from nmt_cli.translator import Details
-    from nmt_cli.translator.streaming import score_stream
-
-    limits = {"batch_tokens": batch_tokens, "language_model": source is None}
-    translator = translation.load_translator(
-        runs, search, device=device, threads=threads, int8=int8, quiet=quiet, **limits
-    )
+    limits: Any = {"threads": threads, "batch_tokens": batch_tokens}
+    translator: Translator | ExportedTranslator
+    found: Iterator[LineWindow | ExportedWindow]
+    if folder is None:
+        limits["language_model"] = source is None
+        translator = translation.load_translator(
+            runs, search, device=device, int8=int8, quiet=quiet, **limits
+        )
+        found = _run_windows(translator, pairs, window, alignments=alignments)
+    else:
+        if source is None:
+            raise UsageError(
+                f"{folder} is a translation model", hint="give the source text with --source FILE"
+            )
+        translator = translation.load_exported(folder, search, **limits)
+        found = _exported_windows(translator, pairs, window, alignments=alignments)
     translation.require_attention(translator, {"--alignments": alignments})
     as_line = _line_format(output, tokens=tokens, monolingual=source is None)
     summary = Summary()
-    details = Details(scores=True, alignment=alignments)
-    found = score_stream(translator, pairs, window=window, details=details)
     progress = LineProgress(warnings.console, out=out, wanted=None, quiet=quiet)
     write_windows(found, as_line, line_output(out), warnings, then=summary.add, progress=progress)
     if not quiet:
         warnings.console.print(summary.text())
+
+
+def _run_windows(
+    translator: "Translator", pairs: Iterable[tuple[str, str]], window: int, *, alignments: bool
+) -> "Iterator[LineWindow]":
+    from nmt_cli.translator import Details
+    from nmt_cli.translator.streaming import score_stream
+
+    details = Details(scores=True, alignment=alignments)
+    return score_stream(translator, pairs, window=window, details=details)
+
+
+def _exported_windows(
+    translator: "ExportedTranslator", pairs: Iterable[tuple[str, str]], window: int, *, alignments: bool
+) -> "Iterator[ExportedWindow]":
+    from nmt_cli.export.opening import runtime_errors
+
+    with runtime_errors():
+        yield from translator.scored_windows(pairs, window, alignment=alignments)
 
 
 class Summary:
@@ -88,7 +117,7 @@ class Summary:
         self._lines = self._tokens = 0
         self._log_p = 0.0
 
-    def add(self, window: "LineWindow") -> None:
+    def add(self, window: "LineWindow | ExportedWindow") -> None:
         """Add these lines."""
         for scored in window.translations:
             self._lines += 1
@@ -106,8 +135,8 @@ class Summary:
         )
 
 
-def _line_format(output: str, *, tokens: bool, monolingual: bool) -> "Callable[[int, str, Translation], str]":
-    from nmt_cli.translator.streaming import as_links, as_score, as_score_json, as_score_tsv
+def _line_format(output: str, *, tokens: bool, monolingual: bool) -> "Callable[[int, str, Any], str]":
+    from nmt_cli.runtime.formats import as_links, as_score, as_score_json, as_score_tsv
 
     if output == "json":
         return partial(as_score_json, tokens=tokens, monolingual=monolingual)

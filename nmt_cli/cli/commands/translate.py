@@ -2,7 +2,7 @@
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -19,6 +19,7 @@ from nmt_cli.cli.options.checks import (
     check_lines_of_text,
     check_runs,
     choose_one,
+    exported_model,
     split_arguments,
 )
 from nmt_cli.cli.prompt import GREETING, run_prompt
@@ -27,6 +28,8 @@ from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.files.line_writer import Write
+    from nmt_cli.runtime.translate import ExportedTranslator
+    from nmt_cli.runtime.translate import LineWindow as ExportedWindow
     from nmt_cli.translator import Details, Translation, Translator
 
 
@@ -69,18 +72,30 @@ def translate(
     output = choose_one(("tsv", "json"), (tsv, json), default="text")
     _check_format(output, n_best=n_best, alignments=alignments, tokens=tokens, attention=attention)
     runs, sentences = split_arguments(arguments)
-    check_runs(runs, text_hint="nmt translate RUN_DIR --input {path}")
+    check_runs(runs, text_hint="nmt translate RUN_DIR --input {path}", exported=True)
+    folder = exported_model(runs, device=device, int8=int8)
     shorthands = {"beam_size": beam, "n_best": n_best, "sampling": sample or None}
     search = shared.search_settings(config, settings, shorthands)
     warnings = LineWarnings(messages())
     lines = _lines(source, sentences, warnings, strict=strict)
 
+    is_typed = not sentences and source in (None, STANDARD_STREAM) and sys.stdin.isatty()
+    window = 1 if stream or is_typed else window
+    calm = quiet or window == 1 or bool(sentences)
+    bar = LineProgress(warnings.console, out=out, wanted=progress, quiet=calm)
+    limits: Any = {"threads": threads, "batch_tokens": batch_tokens, "max_tokens": max_tokens}
+    if folder is not None:
+        exported = translation.load_exported(folder, search, **limits)
+        translation.require_attention(exported, {"--alignments": alignments, "--attention": attention})
+        as_line = _line_format(output, exported.config.n_best, tokens=tokens)
+        wanted = {"scores": output != "text", "attention": attention, "alignment": alignments}
+        found = _exported_windows(exported, lines, window, prefix, wanted)
+        _write_exported(found, as_line, out, warnings, bar)
+        return
+
     from nmt_cli.translator import Details
 
-    limits = {"batch_tokens": batch_tokens, "max_tokens": max_tokens}
-    translator = translation.load_translator(
-        runs, search, device=device, threads=threads, int8=int8, quiet=quiet, **limits
-    )
+    translator = translation.load_translator(runs, search, device=device, int8=int8, quiet=quiet, **limits)
     translation.require_attention(translator, {"--alignments": alignments, "--attention": attention})
     as_line = _line_format(output, translator.config.n_best, tokens=tokens)
     warnings.confidence_threshold = _confidence_threshold(translator)
@@ -88,20 +103,37 @@ def translate(
         warnings.confidence_threshold is not None and translator.config.beam_size > 1
     )
     details = Details(scores=scores, attention=attention, alignment=alignments)
-    is_typed = not sentences and source in (None, STANDARD_STREAM) and sys.stdin.isatty()
     if is_typed and is_terminal(out):
         if not quiet:
             warnings.console.print(GREETING)
         run_prompt(translator, as_line, warnings, details=details, prefix=prefix)
         return
-    window = 1 if stream or is_typed else window
-    calm = quiet or window == 1 or bool(sentences)
-    bar = LineProgress(warnings.console, out=out, wanted=progress, quiet=calm)
     task = _Task(translator, lines, as_line, details, prefix, window, warnings, bar)
     if source is not None and source.is_file() and out is not None and _is_ordinary(out):
         task.write_file(source, out, runs, format=output, tokens=tokens, int8=int8)
     else:
         task.write(source, out)
+
+
+def _exported_windows(
+    translator: "ExportedTranslator", lines: Iterable[str], window: int, prefix: str, wanted: dict[str, bool]
+) -> "Iterator[ExportedWindow]":
+    from nmt_cli.export.opening import runtime_errors
+
+    with runtime_errors():
+        yield from translator.windows(lines, window, prefix, **wanted)
+
+
+def _write_exported(
+    windows: "Iterable[ExportedWindow]",
+    as_line: Callable[[int, str, Any], str],
+    out: Path | None,
+    warnings: LineWarnings,
+    progress: LineProgress,
+) -> None:
+    from nmt_cli.files.line_writer import line_output
+
+    write_windows(windows, as_line, line_output(out), warnings, then=warnings.translated, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -224,8 +256,8 @@ def _check_format(output: str, **wanted: Any) -> None:
             )
 
 
-def _line_format(output: str, n_best: int, *, tokens: bool) -> "Callable[[int, str, Translation], str]":
-    from nmt_cli.translator.streaming import as_json, as_text, as_tsv
+def _line_format(output: str, n_best: int, *, tokens: bool) -> "Callable[[int, str, Any], str]":
+    from nmt_cli.runtime.formats import as_json, as_text, as_tsv
 
     if output == "json":
         return partial(as_json, tokens=tokens)

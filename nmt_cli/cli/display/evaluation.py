@@ -85,7 +85,7 @@ def write_files(
             path.write_text(page, "utf-8")
         written.append(str(report))
     for system in evaluation.systems:
-        if system.run is not None and records:
+        if system.run is not None and system.kind == "run" and records:
             from nmt_cli.evaluation.systems import record_scores
 
             try:

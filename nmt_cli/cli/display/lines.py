@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
@@ -16,6 +16,8 @@ from nmt_cli.cli.display.training import duration
 
 if TYPE_CHECKING:
     from nmt_cli.files.line_writer import Write
+    from nmt_cli.runtime.translate import LineWindow as ExportedWindow
+    from nmt_cli.runtime.translation import Translation as ExportedTranslation
     from nmt_cli.translator import Translation
     from nmt_cli.translator.streaming import LineWindow
 
@@ -123,11 +125,10 @@ class LineWarnings:
             f"{where}line {number} is not valid UTF-8; undecodable bytes are replaced by U+FFFD",
         )
 
-    def translated(self, window: "LineWindow") -> None:
+    def translated(self, window: "LineWindow | ExportedWindow") -> None:
         """Lines that were too long or too unfamiliar for the model, and translations that reached the length limit."""
-        from nmt_cli.translator.confidence import confidence
-
-        for number, translation in enumerate(window.translations, start=window.first + 1):
+        translations: Sequence[Translation | ExportedTranslation] = window.translations
+        for number, translation in enumerate(translations, start=window.first + 1):
             if translation.parts > 1:
                 self._warn(
                     "were translated in parts",
@@ -140,7 +141,7 @@ class LineWarnings:
                     "(search.max_length, search.max_length_ratio)",
                 )
 
-            value, threshold = confidence(translation), self.confidence_threshold
+            value, threshold = _confidence(translation), self.confidence_threshold
             if value is not None and threshold is not None and value < threshold:
                 self._warn(
                     "have a translation with low confidence",
@@ -163,12 +164,12 @@ class LineWarnings:
 
 
 def write_windows(
-    windows: "Iterable[LineWindow]",
-    as_line: "Callable[[int, str, Translation], str]",
+    windows: "Iterable[LineWindow | ExportedWindow]",
+    as_line: Callable[[int, str, Any], str],
     output: "AbstractContextManager[Write]",
     warnings: LineWarnings,
     *,
-    then: "Callable[[LineWindow], None]",
+    then: "Callable[[LineWindow | ExportedWindow], None]",
     progress: LineProgress,
 ) -> None:
     """Write each line of each window as soon as it is there, and call `then` with the window."""
@@ -178,6 +179,13 @@ def write_windows(
             write(as_line(number, *pair) for number, pair in pairs)
             then(window)
             progress.advance(len(window.sources))
+
+
+def _confidence(translation: "Translation | ExportedTranslation") -> float | None:
+    """Mean token log-probability; None for a blank line, or if no scores were requested."""
+    if translation.log_probability is None or not translation.target_pieces:
+        return None
+    return translation.log_probability / len(translation.target_pieces)
 
 
 def is_terminal(out: Path | None) -> bool:

@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from nmt_cli.errors import NmtError, OutputError, UsageError, closest
+from nmt_cli.export.opening import is_export
 from nmt_cli.files.atomic import MANIFEST
 from nmt_cli.files.manifest import check_manifest
 
@@ -23,13 +24,40 @@ def check_device(name: str) -> str:
     return name
 
 
-def check_runs(runs: Iterable[Path], *, text_hint: str) -> None:
-    """Each must be a run directory. A file is probably the text, which `text_hint` says how to pass."""
+def check_runs(runs: Iterable[Path], *, text_hint: str, exported: bool = False) -> None:
+    """Each must be a run directory, or an exported model if `exported`.
+
+    A file is probably the text, which `text_hint` says how to pass.
+    """
     for path in runs:
         if path.is_file():
             hint = _hint_for_file_in_directory(path, "run") or text_hint.format(path=path)
             raise UsageError(f"{path} is a file, not a run directory", hint=hint)
-        check_manifest(path, "run")
+        if not (exported and is_export(path)):
+            check_manifest(path, "run")
+
+
+def exported_model(runs: Sequence[Path], *, device: str, int8: bool) -> Path | None:
+    """The exported model among `runs`, if there is one, which then must be the only one."""
+    folder = next((path for path in runs if is_export(path)), None)
+    if folder is None:
+        return None
+    if len(runs) > 1:
+        raise UsageError(
+            f"{folder} is an exported model, which cannot be part of an ensemble",
+            hint="give run directories, or a single exported model",
+        )
+    if int8:
+        raise UsageError(
+            "int8 arithmetic is chosen when a model is exported",
+            hint="omit --int8, or export the model again with --int8",
+        )
+    if device not in ("auto", "cpu"):
+        raise UsageError(
+            f"an exported model runs on the CPU, not on {device}",
+            hint="omit --device, or use the run directory",
+        )
+    return folder
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
@@ -126,10 +154,11 @@ def check_lines_of_text(path: Path | None) -> None:
 
 
 def check_systems(paths: Iterable[Path]) -> None:
-    """Each must be a run directory, a file that can be read, or standard input."""
+    """Each must be a run directory, an exported model, a file that can be read, or standard input."""
     for path in paths:
         if path.is_dir():
-            check_manifest(path, "run")
+            if not is_export(path):
+                check_manifest(path, "run")
         else:
             check_texts([path])
 

@@ -1,5 +1,6 @@
 """Options of the commands that run a model: `nmt translate`, `nmt score`, `nmt generate` and `nmt explain`."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,11 +11,16 @@ from nmt_cli.cli.options.shared import argument, contents, inputs, machine, outp
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from nmt_cli.runtime.translate import ExportedTranslator
     from nmt_cli.translator import Translator
 
 Run = Annotated[Path, argument("RUN_DIR", "Run directory written by `nmt train`.")]
 Runs = Annotated[
-    list[Path], argument("RUN_DIR...", "Run directory written by `nmt train`; several form an ensemble.")
+    list[Path],
+    argument(
+        "RUN_DIR...",
+        "Run directory written by `nmt train`, or exported model; several runs form an ensemble.",
+    ),
 ]
 
 # nmt translate
@@ -22,7 +28,8 @@ RunsAndSentences = Annotated[
     list[str],
     argument(
         "RUN_DIR... [SENTENCE...]",
-        "Run directory written by `nmt train`, or several for an ensemble; then sentences to translate.",
+        "Run directory written by `nmt train`, or several for an ensemble, or exported model; then sentences to "
+        "translate.",
     ),
 ]
 Input = Annotated[
@@ -105,6 +112,29 @@ ScoreAlignments = Annotated[
     output("--alignments", "Write word alignments in Pharaoh format, or add them to --tsv or --json."),
 ]
 
+# nmt export
+ExportOut = Annotated[Path, output("--out DIR", "Folder to write.")]
+ExportInt8 = Annotated[
+    bool,
+    contents("--int8", "Use int8 weights and arithmetic: smaller and faster, slightly less accurate."),
+]
+Shortlist = Annotated[
+    str,
+    contents(
+        "--shortlist N|auto|none",
+        "Likely target tokens per source token, from the training data. auto: the smallest shortlist that costs less "
+        "than 0.1 BLEU on the validation set.",
+    ),
+]
+ExportData = Annotated[
+    Path | None,
+    contents(
+        "--data DIR",
+        "Data directory of the run, for the shortlist.",
+        show_default="where it was in training",
+    ),
+]
+
 # nmt generate
 Prompt = Annotated[
     str | None,
@@ -161,7 +191,27 @@ def load_translator(
     return translator
 
 
-def require_attention(translator: "Translator", options: Mapping[str, bool]) -> None:
+def load_exported(
+    folder: Path,
+    search: dict[str, Any],
+    *,
+    threads: int | None,
+    batch_tokens: int,
+    max_tokens: int | None = None,
+) -> "ExportedTranslator":
+    """The translator of an exported model, by the runtime of this package; torch is not imported."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy reads it when it is imported
+
+    from nmt_cli.export.opening import runtime_errors
+    from nmt_cli.runtime.translate import ExportedTranslator
+
+    with runtime_errors():
+        return ExportedTranslator(
+            folder, search=search, threads=threads or 0, batch_tokens=batch_tokens, max_tokens=max_tokens
+        )
+
+
+def require_attention(translator: "Translator | ExportedTranslator", options: Mapping[str, bool]) -> None:
     """Reject options that need attention, if they are given and the model has none."""
     option = next((name for name, is_given in options.items() if is_given), None)
     if option is not None and not translator.has_attention:

@@ -1,0 +1,1 @@
+"""ONNX export of a run directory to a self-contained folder."""

@@ -1,0 +1,163 @@
+"""From a run directory to a folder that translates without torch.
+
+manifest.json            kind, opset, size and SHA-256 of every file
+encoder.onnx             source ids → memory and first state
+decoder.onnx             one step: tokens and state → the best candidates and the next state
+shared.model             the vocabulary, or source.model and target.model
+settings.json            search settings, normalization of text, what was exported
+shortlist.npy            the likely target tokens of each source token, if there is a shortlist
+translate.py             the runtime: python translate.py < input > output
+requirements.txt         what it needs
+README.md                model card
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from nmt_cli.config import Config, SearchConfig
+from nmt_cli.errors import UsageError
+from nmt_cli.export.opening import KIND
+from nmt_cli.files.atomic import MANIFEST, new_directory
+from nmt_cli.files.manifest import write_manifest
+from nmt_cli.files.replacement import export_refusal
+from nmt_cli.run import RunDirectory
+from nmt_cli.runtime.search import RuntimeFailure, SearchSettings
+
+if TYPE_CHECKING:
+    from nmt_cli.model import Seq2Seq
+
+ShortlistOption = Literal["auto", "none"] | int
+Reporter = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written."""
+
+    path: Path
+    bytes: int
+    shortlist: int | None  # tokens per source token
+
+
+def export(
+    run_path: Path,
+    out: Path,
+    *,
+    int8: bool = False,
+    shortlist: ShortlistOption = "auto",
+    data: Path | None = None,
+    search: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
+    report: Reporter = lambda message: None,
+) -> Exported:
+    """Write the folder; it appears complete or not at all.
+
+    int8        weights and matrix products in 8 bits
+    shortlist   how many target tokens per source token; auto: as many as cost less than 0.1 BLEU, or none
+    data        the data directory of the run, if it is no longer where it was in training
+    search      settings that differ from those of the run
+    """
+    from nmt_cli.export.card import model_card
+    from nmt_cli.export.script import REQUIREMENTS, runtime_script
+    from nmt_cli.export.shortlist import choose_shortlist
+
+    run = RunDirectory.open(run_path)
+    run.check_kind(language_model=False)
+    check_supported(run.config)
+    config = run.config.search.changed(search or {})
+    settings = _settings(run, config, int8=int8)
+    model = run.load_model()
+    with new_directory(out, overwrite=overwrite, refusal=export_refusal) as folder:
+        run.vocabularies.save(folder)
+        chosen = choose_shortlist(run, model, folder, settings, shortlist, data, int8=int8, report=report)
+        write_graphs(folder, model, run.config, int8=int8, shortlist=chosen is not None)
+        settings["shortlist"] = None if chosen is None else chosen.facts
+        write_settings(folder, settings)
+        (folder / "translate.py").write_text(runtime_script(), "utf-8")
+        (folder / "requirements.txt").write_text(REQUIREMENTS, "utf-8")
+        (folder / "README.md").write_text(model_card(run, settings, chosen), "utf-8")
+        sign(folder)
+        size = sum(path.stat().st_size for path in folder.iterdir())
+    return Exported(out, size, None if chosen is None else chosen.size)
+
+
+def check_supported(config: Config) -> None:
+    """Refuse what has no graph, with the reason."""
+    model = config.model
+    window, only = (
+        "it needs a window that moves with every step",
+        "only attention over all positions is exported",
+    )
+    problems = {
+        "attention_span": (model.attention_span != "global", window),
+        "attention": (model.attention == "location", "its scores depend on positions instead of the source"),
+        "hard_attention": (model.hard_attention, only),
+        "coverage": (model.coverage, "its scores depend on the attention of all earlier steps"),
+        "heads": (
+            model.heads is not None and model.cell != "transformer",
+            "only the Transformer's heads are exported",
+        ),
+    }
+    for name, (present, reason) in problems.items():
+        if present:
+            value = getattr(model, name)
+            shown = str(value).lower() if isinstance(value, bool) else value
+            raise UsageError(
+                f"a model with model.{name} = {shown} cannot be exported: {reason}",
+                hint="translate with the run directory",
+            )
+
+
+def write_graphs(folder: Path, model: Seq2Seq, config: Config, *, int8: bool, shortlist: bool) -> None:
+    """encoder.onnx and decoder.onnx"""
+    from nmt_cli.export.decoder import decoder_model
+    from nmt_cli.export.encoder import encoder_model
+
+    for name, build in (("encoder", encoder_model), ("decoder", decoder_model)):
+        graph = build(model, config.model, int8=int8, shortlist=shortlist)
+        (folder / f"{name}.onnx").write_bytes(graph.SerializeToString(deterministic=True))
+
+
+def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+    """settings.json"""
+    (folder / "settings.json").write_text(json.dumps(settings, indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+
+def sign(folder: Path) -> None:
+    """manifest.json, the last file to be written; it names the opset of the graphs."""
+    from nmt_cli.export.graph import OPSET
+
+    write_manifest(folder, KIND)
+    path = folder / MANIFEST
+    content = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps({**content, "opset": OPSET}, indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _settings(run: RunDirectory, search: SearchConfig, *, int8: bool) -> dict[str, Any]:
+    values = search.model_dump(mode="json", exclude={"seed"})
+    try:
+        SearchSettings().changed(**values)
+    except RuntimeFailure as error:
+        name = error.message.partition("search.")[2].partition(" ")[0]
+        raise UsageError(
+            error.message, hint=f"export with --set search.{name}=…, or translate with the run directory"
+        ) from error
+    normalization, vocabularies = run.normalization, run.vocabularies
+    return {
+        "source_language": run.facts.source_lang,
+        "target_language": run.facts.target_lang,
+        "preset": run.config.model.preset,
+        "search": values,
+        "max_tokens": run.config.data.max_tokens,
+        "lowercase": normalization.lowercase,
+        "replacements": normalization.replacements,
+        "vocabulary": [vocabularies.source.kind, vocabularies.target.kind],
+        "int8": int8,
+        "model_sha256": run.model_sha256,
+        "data_sha256": run.facts.data_sha256,
+    }

@@ -1,0 +1,326 @@
+"""Beam search on NumPy arrays: the same search as `nmt_cli.search`, as far as a deployed model needs it.
+
+B sentences · K hypotheses per sentence · C candidates per step · N target tokens (all, or a shortlist)
+
+A model step returns the best candidates of all hypotheses of a sentence, so no loop here runs over tokens. A beam of
+one is greedy search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+PAD, UNK, BOS, EOS = 0, 1, 2, 3
+_COMPACT_BELOW = 0.8  # compact the batch when at most this share of it is still active
+
+Floats = NDArray[np.float32]
+Integers = NDArray[np.int64]
+
+
+class RuntimeFailure(Exception):  # noqa: N818 - the word "error" stands in front of its message
+    """An error for the user: what is wrong, and what to do about it."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message, self.hint = message, hint
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """The settings of the section `search` that an exported model supports."""
+
+    beam_size: int = 5
+    n_best: int = 1
+    stopping: str = "finished"
+    length_normalization: str = "average"
+    length_penalty: float = 1.0
+    word_reward: float = 0.0
+    min_length: int = 1
+    max_length: int = 256
+    max_length_ratio: float | None = 3.0
+    max_length_constant: int = 50
+
+    def changed(self, **settings: Any) -> SearchSettings:
+        """A checked copy; settings that need the run directory are refused by name."""
+        for name, value in settings.items():
+            if name in _NEUTRAL and value not in _NEUTRAL[name]:
+                raise RuntimeFailure(
+                    f"an exported model does not support search.{name} = {value}",
+                    f"leave out search.{name}, or use the run directory",
+                )
+        result = replace(self, **{name: value for name, value in settings.items() if name not in _NEUTRAL})
+        if not 1 <= result.beam_size <= 1000:
+            raise RuntimeFailure(f"the beam size is {result.beam_size}", "choose 1 to 1000")
+        if not 1 <= result.n_best <= result.beam_size:
+            raise RuntimeFailure(
+                f"{result.n_best} translations need a beam of at least that size, not {result.beam_size}",
+                f"set --beam {result.n_best}",
+            )
+        return result
+
+    def normalized(self, log_p: Any, length: Any) -> Any:
+        """The score of log P with |Y| = length, <eos> included."""
+        match self.length_normalization:
+            case "average":
+                return log_p / length**self.length_penalty
+            case "wu":
+                return log_p / ((5 + length) / 6) ** self.length_penalty
+            case "reward":
+                return log_p + self.word_reward * length
+            case _:
+                return log_p
+
+    def limits(self, source_lengths: Integers) -> Integers:
+        """Maximum length (B,) of the translations, not counting <eos>."""
+        limits = np.full_like(source_lengths, self.max_length)
+        if self.max_length_ratio is not None:
+            allowed = (source_lengths * self.max_length_ratio).astype(np.int64) + self.max_length_constant
+            limits = np.minimum(limits, allowed)
+        return np.maximum(limits, self.min_length)
+
+
+# What the runtime lacks, and the values with which it makes no difference.
+_NEUTRAL: dict[str, tuple[Any, ...]] = {
+    "sampling": (False,),
+    "temperature": (1.0,),
+    "top_k": (None,),
+    "top_p": (None,),
+    "coverage_penalty": (0.0,),
+    "no_repeat_ngram": (0,),
+}
+
+
+class Step(NamedTuple):
+    """The C best continuations of each sentence, best first."""
+
+    scores: Floats  # (B, C) log P including the token; -∞ where there is no such continuation
+    choices: Integers  # (B, C) hypothesis · N + token
+    log_p: Floats  # (B, C) of the token alone
+    attention: Floats | None  # (B, K, S)
+
+
+class Decoder(Protocol):
+    """A model that has read B sentences."""
+
+    ids: Integers  # (N,) the target tokens that a step chooses from, ascending
+
+    def step(self, tokens: Integers, parents: Integers, scores: Floats, exclude: Floats, count: int) -> Step:
+        """Continue row parents[b, k] of the last step with tokens[b, k], a position in `ids`.
+
+        scores (B, K) are log P so far; exclude (1 or B, N) is -∞ for tokens that may not follow.
+        """
+        ...
+
+    def select(self, rows: Integers) -> None:
+        """Continue with these sentences only."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Hypothesis:
+    """One translation of m tokens, without <eos>; the lists include <eos>."""
+
+    tokens: list[int]
+    score: float
+    token_log_probabilities: list[float]  # m + 1
+    attention: Floats | None  # (m + 1, S)
+
+    @property
+    def log_probability(self) -> float:
+        """log P(Y | X), <eos> included."""
+        return float(np.sum(self.token_log_probabilities))
+
+
+class _Ended(NamedTuple):
+    score: float
+    step: int
+    parent: int
+    log_p: float
+
+
+class _Constraints:
+    """Which tokens may follow: banned ones, minimum and maximum length, prefixes."""
+
+    def __init__(
+        self,
+        ids: Integers,
+        settings: SearchSettings,
+        source_lengths: Integers,
+        banned: Integers,
+        prefixes: list[list[int]] | None,
+    ) -> None:
+        self.limits = settings.limits(source_lengths)
+        self.eos = int(np.searchsorted(ids, EOS))
+        self._min_length = settings.min_length
+        self._free = np.zeros((1, len(ids)), np.float32)
+        self._free[0, np.isin(ids, banned)] = -np.inf
+        self._early = self._free.copy()
+        self._early[0, self.eos] = -np.inf
+        self._prefix: Integers | None = None
+        if prefixes is not None and any(prefixes):
+            self._prefix = np.full((len(prefixes), max(map(len, prefixes))), -1)
+            for row, tokens in zip(self._prefix, prefixes, strict=True):
+                row[: len(tokens)] = np.searchsorted(ids, tokens)
+            self.limits = np.maximum(self.limits, (self._prefix >= 0).sum(axis=1))
+        self._shortest = int(self.limits.min())
+
+    def exclude(self, sentences: Integers, t: int) -> Floats:
+        """What is added to log p at step t: (1, N), or (B', N) if a token is forced."""
+        general = self._early if t < self._min_length else self._free
+        in_prefix = self._prefix is not None and t < self._prefix.shape[1]
+        if not in_prefix and t < self._shortest:
+            return general
+        forced = np.full(len(sentences), -1)
+        if self._prefix is not None and in_prefix:
+            forced = self._prefix[sentences, t]
+        forced = np.where(self.limits[sentences] <= t, self.eos, forced)
+        exclude = np.repeat(general, len(sentences), axis=0)
+        rows = np.flatnonzero(forced >= 0)
+        exclude[rows] = -np.inf
+        exclude[rows, forced[rows]] = 0.0
+        return exclude
+
+
+class _Stopping:
+    """Which sentences need no further step."""
+
+    def __init__(self, settings: SearchSettings, sentences: int) -> None:
+        self._settings = settings
+        self._count = np.zeros(sentences, np.int64)
+        self._best = np.full((sentences, settings.n_best), -np.inf, np.float32)  # descending
+
+    def after(self, sentences: Integers, t: int, ended: Floats, opened: Floats, limits: Integers) -> Any:
+        """ended (B', K) scores, opened (B', K) log P, -∞ where there is none → (B',) which are done"""
+        settings = self._settings
+        nothing_open = ~(opened > -np.inf).any(axis=1)  # also true if all are nan
+        if settings.stopping == "finished":
+            self._count[sentences] += (ended > -np.inf).sum(axis=1)
+            return nothing_open | (self._count[sentences] >= settings.beam_size)
+        best = np.sort(np.concatenate([self._best[sentences], ended], axis=1), axis=1)[:, ::-1]
+        self._best[sentences] = best = best[:, : settings.n_best]
+        leading = opened.max(axis=1)
+        if settings.stopping == "first":
+            reached = best[:, 0] >= settings.normalized(leading, t + 1)
+            return nothing_open | ((best[:, 0] > -np.inf) & reached)
+        # No continuation can raise log P, and every normalization is monotone in the length.
+        shortest = settings.length_normalization == "reward" and settings.word_reward < 0
+        bound = settings.normalized(leading, t + 2 if shortest else limits[sentences] + 1)
+        return nothing_open | (best[:, -1] >= bound)
+
+
+def search(
+    decoder: Decoder,
+    source_lengths: Integers,
+    settings: SearchSettings,
+    *,
+    banned: Integers,
+    prefixes: list[list[int]] | None = None,
+    attention: bool = False,
+) -> list[list[Hypothesis]]:
+    """The n best translations of each sentence, best first; source_lengths (B,) count <eos>."""
+    B, K, N = len(source_lengths), settings.beam_size, len(decoder.ids)
+    constraints = _Constraints(decoder.ids, settings, source_lengths, banned, prefixes)
+    stopping = _Stopping(settings, B)
+    trace = _Trace(decoder.ids, B)
+    sentences = np.arange(B)  # (B',) those still in the batch
+    tokens = np.full((B, 1), np.searchsorted(decoder.ids, BOS))
+    parents, scores = sentences[:, None], np.zeros((B, 1), np.float32)
+    done = np.zeros(B, bool)
+    greedy = K == 1 and settings.stopping != "exact"  # the first hypothesis that ends is the result
+    for t in range(int(constraints.limits.max()) + 1):
+        width = tokens.shape[1]
+        count = min(1 if greedy else 2 * K, width * N)  # K candidates stay open even if K of 2 K end
+        step = decoder.step(tokens, parents, scores, constraints.exclude(sentences, t), count)
+        parent, token = np.divmod(step.choices, N)  # (B', C)
+        ends = token == constraints.eos
+        ended = np.where(
+            ends[:, :K] & ~done[:, None], settings.normalized(step.scores[:, :K], t + 1), np.float32(-np.inf)
+        )
+        scores, log_p = np.where(ends, np.float32(-np.inf), step.scores), step.log_p
+        if token.shape[1] > K:  # the best that stay open, in order
+            order = np.argsort(ends, axis=1, kind="stable")[:, :K]
+            open_ones = np.arange(len(order))[:, None], order
+            token, parent, log_p, scores = (column[open_ones] for column in (token, parent, log_p, scores))
+        alpha = step.attention if attention else None
+        trace.add(sentences, token, parent, log_p, alpha, ended, step, t)
+        done = done | stopping.after(sentences, t, ended, scores, constraints.limits)
+        tokens, parents = token, parent + np.arange(0, len(sentences) * width, width)[:, None]
+        active = len(done) - int(np.count_nonzero(done))
+        if active == 0:
+            break
+        if active <= _COMPACT_BELOW * len(done):
+            rows = np.flatnonzero(~done)
+            decoder.select(rows)
+            sentences, done = sentences[rows], done[rows]
+            tokens, parents, scores = tokens[rows], parents[rows], scores[rows]
+    return trace.hypotheses(settings.n_best, source_lengths)
+
+
+class _Trace:
+    """Backpointers of all steps, and the hypotheses that ended."""
+
+    def __init__(self, ids: Integers, sentences: int) -> None:
+        self._ids = ids
+        self._ended: list[list[_Ended]] = [[] for _ in range(sentences)]
+        self._steps: list[tuple[Any, ...]] = []
+        self._rows = np.zeros(sentences, np.int64)
+        self._sentences: Integers | None = None
+
+    def add(
+        self,
+        sentences: Integers,
+        tokens: Integers,
+        parents: Integers,
+        log_p: Floats,
+        alpha: Floats | None,
+        ended: Floats,
+        step: Step,
+        t: int,
+    ) -> None:
+        """A step: the open hypotheses (B', K), and the scores of those that ended (B', K)."""
+        if self._sentences is not sentences:
+            self._sentences = sentences
+            self._rows = np.zeros_like(self._rows)
+            self._rows[sentences] = np.arange(len(sentences))
+        self._steps.append((self._rows, tokens, parents, log_p, alpha))
+        N = len(self._ids)
+        for row, rank in zip(*(axis.tolist() for axis in np.nonzero(ended > -np.inf)), strict=True):
+            parent = int(step.choices[row, rank]) // N
+            end = _Ended(float(ended[row, rank]), t, parent, float(step.log_p[row, rank]))
+            self._ended[sentences[row]].append(end)
+
+    def hypotheses(self, n: int, source_lengths: Integers) -> list[list[Hypothesis]]:
+        """The n best of each sentence; ties go to the one that ended earlier."""
+        missing = sum(not ended for ended in self._ended)
+        if missing:
+            raise RuntimeFailure(
+                f"search found no translation for {missing} of {len(self._ended)} sentences",
+                "either the model's outputs are not numbers (nan), or search.min_length leaves no token to choose",
+            )
+        best = (sorted(ended, key=lambda end: -end.score)[:n] for ended in self._ended)
+        return [
+            [self._walk_back(b, end, int(source_lengths[b])) for end in ends] for b, ends in enumerate(best)
+        ]
+
+    def _walk_back(self, b: int, end: _Ended, source_length: int) -> Hypothesis:
+        tokens, parts, slot = [], [end.log_p], end.parent
+        attention = (
+            [] if self._steps[0][4] is None else [self._steps[end.step][4][self._row(end.step, b), slot]]
+        )
+        for t in range(end.step - 1, -1, -1):
+            rows, token, parent, log_p, alpha = self._steps[t]
+            row = rows[b]
+            tokens.append(int(token[row, slot]))
+            parts.append(float(log_p[row, slot]))
+            slot = int(parent[row, slot])
+            if alpha is not None:
+                attention.append(alpha[row, slot])
+        matrix = np.stack(attention[::-1])[:, :source_length] if attention else None
+        return Hypothesis(self._ids[tokens[::-1]].tolist(), end.score, parts[::-1], matrix)
+
+    def _row(self, t: int, b: int) -> int:
+        return int(self._steps[t][0][b])
