@@ -20,7 +20,7 @@ install: .venv/installed ## install nmt and its development tools into .venv
 	@$(PY) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: nmt needs Python 3.11 or later; choose one with make PY=/path/to/python3.11" >&2; exit 2; }
 	$(PY) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,export]'
 	@touch $@
 
 # make prints each command before running it, so the demo doubles as a tutorial.
@@ -37,10 +37,15 @@ demo: install ## train a small English–German translator, evaluate it and expl
 	printf '%s\n' "Please turn off your lamp!" "I turned off the lamp ten hours ago." \
 	  "Who put the white key on the carpet?" "If he is happy, Michael will tidy up my warm kitchen alone." \
 	  | $(NMT) translate demo/run --tsv
+	$(NMT) export demo/run --out demo/exported --int8
+	head -n 200 demo/text/test.en > demo/lines.en
+	$(NMT) translate demo/run --threads 1 --progress -i demo/lines.en -o demo/lines.run.de
+	$(NMT) translate demo/exported --threads 1 --progress -i demo/lines.en -o demo/lines.exported.de
 	$(NMT) explain demo/run "I turned off the lamp ten hours ago." --html demo/explain.html
 	@echo
 	@echo 'report with examples and attention:    demo/report.html'
 	@echo 'one sentence explained, interactive:   demo/explain.html'
+	@echo 'the model without torch:               demo/exported, python demo/exported/translate.py'
 	@echo 'the run (model, settings, curves.svg): demo/run'
 	@echo
 	@echo 'Try next:'
@@ -73,6 +78,7 @@ bench: install ## run the benchmarks
 	$(BIN)/python benchmarks/training_step.py
 	$(BIN)/python benchmarks/trainer_overhead.py
 	$(BIN)/python benchmarks/translation.py
+	$(BIN)/python benchmarks/runtime.py demo/run
 	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/presets.py
 

@@ -106,6 +106,14 @@ MISTAKES = {
         ["run", "ba", "--input", "text"],
         ["run", "ba", "--set", "search.nonsense=1"],
     ],
+    "export": [
+        *([place, "--out", "new"] for place in NO_RUN),
+        ["run"],
+        ["run", "--out", "text"],
+        ["run", "--out", "new", "--shortlist", "many"],
+        ["run", "--out", "new", "--data", "run"],
+        ["run", "--out", "new", "--set", "search.nonsense=1"],
+    ],
     "explain": [
         *([place, "ba"] for place in NO_RUN),
         ["run"],

@@ -18,6 +18,7 @@ USAGE = {
     "config": "[OPTIONS] [FILE] [SECTION]",
     "demo-data": "[OPTIONS]",
     "evaluate": "[OPTIONS] [SYSTEM...]",
+    "export": "[OPTIONS] RUN_DIR",
     "explain": "[OPTIONS] RUN_DIR [SENTENCE...]",
     "generate": "[OPTIONS] RUN_DIR [TEXT]",
     "info": "[OPTIONS] [DIR...]",

@@ -98,7 +98,7 @@ def test_three_packages_are_enough(exported: Path, tmp_path: Path) -> None:
 def test_an_ensemble_int8_or_a_gpu_are_refused_with_a_hint(run: Path, exported: Path) -> None:
     for arguments, message in (
         ([str(exported), str(run)], b"cannot be part of an ensemble"),
-        ([str(exported), "--int8"], b"decided when a model is exported"),
+        ([str(exported), "--int8"], b"chosen when a model is exported"),
         ([str(exported), "--device", "cuda"], b"runs on the CPU"),
         ([str(exported), "--set", "search.sampling=true"], b"does not support search.sampling"),
         ([str(exported), "--set", "search.beam_sizes=3"], b"nearest: search.beam_size"),
