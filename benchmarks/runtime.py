@@ -37,9 +37,18 @@ Translate = Callable[[Sequence[str]], list[str]]
 FORMS = {
     "float32": {"int8": False, "shortlist": "none"},
     "int8": {"int8": True, "shortlist": "none"},
-    "float32, shortlist": {"int8": False, "shortlist": 50},
-    "int8, shortlist": {"int8": True, "shortlist": 50},
+    "float32, shortlist": {"int8": False, "shortlist": 100},
+    "int8, shortlist": {"int8": True, "shortlist": 100},
 }
+
+
+_LAUNCHER = """
+import resource, subprocess, sys, time
+began = time.monotonic()
+subprocess.run(sys.argv[1:], check=True)
+usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(time.monotonic() - began, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, file=sys.stderr)
+"""
 
 
 def main() -> None:
@@ -154,16 +163,11 @@ def print_start(folders: dict[str, Path], line: str) -> None:
 
 def _process(command: list[str], line: str) -> tuple[float, float, float]:
     """Wall seconds, CPU seconds and peak memory in MB of a process with this line as its input."""
-    began = time.monotonic()
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    assert process.stdin is not None
-    process.stdin.write(f"{line}\n".encode())
-    process.stdin.close()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = status
-    if status:
-        sys.exit(f"error: {command} failed")
-    return time.monotonic() - began, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    # A child starts with the peak of the process that forks it, so a small process has to do that.
+    launcher = [sys.executable, "-I", "-S", "-c", _LAUNCHER, *command]
+    done = subprocess.run(launcher, input=f"{line}\n", capture_output=True, text=True, check=True)
+    wall, cpu, memory = map(float, done.stderr.splitlines()[-1].split())
+    return wall, cpu, memory
 
 
 def print_shortlists(run: RunDirectory) -> None:

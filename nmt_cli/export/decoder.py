@@ -3,6 +3,7 @@
 Inputs    tokens (B, K), parents (B, K) the row of the state that each hypothesis continues, scores (B, K) log P so
           far, exclude (1 or B, N) 0 or -∞ for each token, count (1,) of candidates; memory_*, state_*, table_*
 Outputs   best (B, C) log P of the best candidates, index (B, C) hypothesis · N + token, log_p (B, C) of their tokens,
+          peak (B, K) log p of the most probable token,
           next_* (B·K, …) the states, attention (B, K, S) if the model has it
 
 The beam is a dimension: memory is never copied for the hypotheses of a sentence.
@@ -107,6 +108,7 @@ class _Step:
     def _candidates(self, logits: str) -> None:
         graph = self.graph
         log_p = graph("LogSoftmax", logits, axis=-1)  # (B, K, N)
+        graph.output("peak", graph("ReduceMax", log_p, axes=[2], keepdims=0), FLOAT, ["B", "K"])
         allowed = graph("Add", log_p, graph.unsqueeze(self.exclude, 1))
         total = graph("Add", allowed, graph.unsqueeze(self.scores, 2))
         best, index = graph.several("TopK", 2, graph.reshape(total, [0, -1]), self.count, axis=1)

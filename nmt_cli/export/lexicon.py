@@ -16,7 +16,7 @@ from nmt_cli.vocabulary.token_ids import EOS, Ragged
 
 ITERATIONS = 5
 _MAX_LINKS = 20_000_000  # source × target tokens that are looked at; of a larger corpus a sample
-_LEAST = 1e-3  # less probable tokens are left out
+_LEAST = 1e-4  # less probable tokens are left out
 
 
 class Lexicon(NamedTuple):

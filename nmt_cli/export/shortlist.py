@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nmt_cli.model import Seq2Seq
 
 _FREQUENT = 100  # tokens that every sentence may use
-_SIZES = (20, 50, 100)  # tokens per source token that `auto` tries
+_SIZES = (50, 100, 200)  # tokens per source token that `auto` tries
 _MOST_LOST = 0.1  # BLEU
 _VALID_LINES = 1000
 

@@ -122,7 +122,7 @@ class Model:
             not needed | carried >= set(self.decoder_inputs) >= needed
             or not set(self.encoder_outputs) >= carried
             or {value.name for value in self._encoder.get_inputs()} != given
-            or not {"best", "index", "log_p"} <= set(self.decoder_outputs)
+            or not {"best", "index", "log_p", "peak"} <= set(self.decoder_outputs)
         ):
             raise RuntimeFailure(f"the graphs in {self.path} are not those of `nmt export`", _FAILURE)
 
@@ -169,6 +169,7 @@ class Decoding:
         }
         self._states = [name for name in model.decoder_inputs if name.startswith("state_")]
         self._state = {name: values[name] for name in self._states}
+        self._next = {name: name.replace("state", "next") for name in self._states}
 
     def step(self, tokens: Integers, parents: Integers, scores: Floats, exclude: Floats, count: int) -> Step:
         """See `search.Decoder`."""
@@ -183,8 +184,10 @@ class Decoding:
                 **self._state,
             }
         )
-        self._state = {name: values[name.replace("state", "next")] for name in self._states}
-        return Step(values["best"], values["index"], values["log_p"], values.get("attention"))
+        self._state = {name: values[after] for name, after in self._next.items()}
+        return Step(
+            values["best"], values["index"], values["log_p"], values["peak"], values.get("attention")
+        )
 
     def select(self, rows: Integers) -> None:
         """Keep the memory of these sentences; states are chosen by the parents of the next step."""

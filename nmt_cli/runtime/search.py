@@ -100,6 +100,7 @@ class Step(NamedTuple):
     scores: Floats  # (B, C) log P including the token; -∞ where there is no such continuation
     choices: Integers  # (B, C) hypothesis · N + token
     log_p: Floats  # (B, C) of the token alone
+    peak: Floats  # (B, K) log p of the most probable token after each hypothesis, excluded or not
     attention: Floats | None  # (B, K, S)
 
 
@@ -128,6 +129,7 @@ class Hypothesis:
     score: float
     token_log_probabilities: list[float]  # m + 1
     attention: Floats | None  # (m + 1, S)
+    truncated: bool = False  # the maximum length ended it: another token was more probable than <eos>
 
     @property
     def log_probability(self) -> float:
@@ -140,6 +142,7 @@ class _Ended(NamedTuple):
     step: int
     parent: int
     log_p: float
+    truncated: bool
 
 
 class _Constraints:
@@ -224,16 +227,17 @@ def search(
     """The n best translations of each sentence, best first; source_lengths (B,) count <eos>."""
     B, K, N = len(source_lengths), settings.beam_size, len(decoder.ids)
     constraints = _Constraints(decoder.ids, settings, source_lengths, banned, prefixes)
+    if K == 1 and settings.stopping != "exact":  # the first hypothesis that ends is the result
+        return _greedy_search(decoder, source_lengths, settings, constraints, attention=attention)
     stopping = _Stopping(settings, B)
     trace = _Trace(decoder.ids, B)
     sentences = np.arange(B)  # (B',) those still in the batch
     tokens = np.full((B, 1), np.searchsorted(decoder.ids, BOS))
     parents, scores = sentences[:, None], np.zeros((B, 1), np.float32)
     done = np.zeros(B, bool)
-    greedy = K == 1 and settings.stopping != "exact"  # the first hypothesis that ends is the result
     for t in range(int(constraints.limits.max()) + 1):
         width = tokens.shape[1]
-        count = min(1 if greedy else 2 * K, width * N)  # K candidates stay open even if K of 2 K end
+        count = min(2 * K, width * N)  # K candidates stay open even if K of 2 K end
         step = decoder.step(tokens, parents, scores, constraints.exclude(sentences, t), count)
         parent, token = np.divmod(step.choices, N)  # (B', C)
         ends = token == constraints.eos
@@ -246,7 +250,7 @@ def search(
             open_ones = np.arange(len(order))[:, None], order
             token, parent, log_p, scores = (column[open_ones] for column in (token, parent, log_p, scores))
         alpha = step.attention if attention else None
-        trace.add(sentences, token, parent, log_p, alpha, ended, step, t)
+        trace.add(sentences, token, parent, log_p, alpha, ended, step, t, constraints.limits)
         done = done | stopping.after(sentences, t, ended, scores, constraints.limits)
         tokens, parents = token, parent + np.arange(0, len(sentences) * width, width)[:, None]
         active = len(done) - int(np.count_nonzero(done))
@@ -258,6 +262,79 @@ def search(
             sentences, done = sentences[rows], done[rows]
             tokens, parents, scores = tokens[rows], parents[rows], scores[rows]
     return trace.hypotheses(settings.n_best, source_lengths)
+
+
+class _Path:
+    """The steps of one sentence in greedy search, <eos> included."""
+
+    def __init__(self) -> None:
+        self.tokens: list[int] = []
+        self.log_p: list[float] = []
+        self.attention: list[Floats] = []
+        self.ended = self.truncated = False
+
+
+def _greedy_search(
+    decoder: Decoder,
+    source_lengths: Integers,
+    settings: SearchSettings,
+    constraints: _Constraints,
+    *,
+    attention: bool,
+) -> list[list[Hypothesis]]:
+    """A beam of one, with nothing to compare: a step needs few operations."""
+    sentences = np.arange(len(source_lengths))
+    paths = [_Path() for _ in sentences]
+    tokens, parents = np.full((len(sentences), 1), np.searchsorted(decoder.ids, BOS)), sentences[:, None]
+    scores, done = np.zeros((len(sentences), 1), np.float32), np.zeros(len(sentences), bool)
+    for t in range(int(constraints.limits.max()) + 1):
+        exclude = constraints.exclude(sentences, t)
+        best, tokens, log_p, peak, alpha = decoder.step(tokens, parents, scores, exclude, 1)
+        _check_found(done | (best[:, 0] > -np.inf))
+        for row, (b, token, value) in enumerate(
+            zip(sentences.tolist(), tokens[:, 0].tolist(), log_p[:, 0].tolist(), strict=True)
+        ):
+            path = paths[b]
+            if path.ended:  # it waits for the batch to be compacted
+                continue
+            path.tokens.append(token)
+            path.log_p.append(value)
+            if attention and alpha is not None:
+                path.attention.append(alpha[row, 0])
+            if token == constraints.eos:
+                path.ended = True
+                path.truncated = bool(t >= constraints.limits[b] and value < peak[row, 0])
+        done |= tokens[:, 0] == constraints.eos
+        rows = np.flatnonzero(~done)
+        if len(rows) == 0:
+            break
+        parents = np.arange(len(sentences))[:, None]
+        if len(rows) <= _COMPACT_BELOW * len(sentences):
+            decoder.select(rows)
+            sentences, done, tokens = sentences[rows], done[rows], tokens[rows]
+            scores, parents = scores[rows], parents[rows]
+    return [
+        [_greedy_hypothesis(path, decoder.ids, settings, length)]
+        for path, length in zip(paths, source_lengths.tolist(), strict=True)
+    ]
+
+
+def _greedy_hypothesis(
+    path: _Path, ids: Integers, settings: SearchSettings, source_length: int
+) -> Hypothesis:
+    score = float(settings.normalized(np.float32(np.sum(path.log_p)), len(path.log_p)))
+    matrix = np.stack(path.attention)[:, :source_length] if path.attention else None
+    return Hypothesis(ids[path.tokens[:-1]].tolist(), score, path.log_p, matrix, path.truncated)
+
+
+def _check_found(found: Any) -> None:
+    """found (B,): whether each sentence has a translation"""
+    missing = len(found) - int(np.count_nonzero(found))
+    if missing:
+        raise RuntimeFailure(
+            f"search found no translation for {missing} of {len(found)} sentences",
+            "either the model's outputs are not numbers (nan), or search.min_length leaves no token to choose",
+        )
 
 
 class _Trace:
@@ -280,6 +357,7 @@ class _Trace:
         ended: Floats,
         step: Step,
         t: int,
+        limits: Integers,
     ) -> None:
         """A step: the open hypotheses (B', K), and the scores of those that ended (B', K)."""
         if self._sentences is not sentences:
@@ -289,18 +367,14 @@ class _Trace:
         self._steps.append((self._rows, tokens, parents, log_p, alpha))
         N = len(self._ids)
         for row, rank in zip(*(axis.tolist() for axis in np.nonzero(ended > -np.inf)), strict=True):
-            parent = int(step.choices[row, rank]) // N
-            end = _Ended(float(ended[row, rank]), t, parent, float(step.log_p[row, rank]))
+            parent, value = int(step.choices[row, rank]) // N, float(step.log_p[row, rank])
+            truncated = bool(t >= limits[sentences[row]] and value < step.peak[row, parent])
+            end = _Ended(float(ended[row, rank]), t, parent, value, truncated)
             self._ended[sentences[row]].append(end)
 
     def hypotheses(self, n: int, source_lengths: Integers) -> list[list[Hypothesis]]:
         """The n best of each sentence; ties go to the one that ended earlier."""
-        missing = sum(not ended for ended in self._ended)
-        if missing:
-            raise RuntimeFailure(
-                f"search found no translation for {missing} of {len(self._ended)} sentences",
-                "either the model's outputs are not numbers (nan), or search.min_length leaves no token to choose",
-            )
+        _check_found(np.array([bool(ended) for ended in self._ended]))
         best = (sorted(ended, key=lambda end: -end.score)[:n] for ended in self._ended)
         return [
             [self._walk_back(b, end, int(source_lengths[b])) for end in ends] for b, ends in enumerate(best)
@@ -320,7 +394,7 @@ class _Trace:
             if alpha is not None:
                 attention.append(alpha[row, slot])
         matrix = np.stack(attention[::-1])[:, :source_length] if attention else None
-        return Hypothesis(self._ids[tokens[::-1]].tolist(), end.score, parts[::-1], matrix)
+        return Hypothesis(self._ids[tokens[::-1]].tolist(), end.score, parts[::-1], matrix, end.truncated)
 
     def _row(self, t: int, b: int) -> int:
         return int(self._steps[t][0][b])

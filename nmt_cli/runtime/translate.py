@@ -208,12 +208,11 @@ class ExportedTranslator:
                 prefixes=prefixes,
                 attention=self.has_attention and (wanted.needs_attention or model.target.has_unknown),
             )
-            limits = config.limits(decoding.lengths).tolist()
-            for row, segment, hypotheses, limit in zip(rows, batch, found, limits, strict=True):
+            for row, segment, hypotheses in zip(rows, batch, found, strict=True):
                 translations = [
                     replace(
                         self._translation(segment.text, ids[row], one, self._text(segment, one), wanted),
-                        reached_limit=len(one.tokens) >= limit,
+                        reached_limit=one.truncated,
                     )
                     for one in hypotheses
                 ]

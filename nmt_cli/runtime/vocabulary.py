@@ -59,8 +59,8 @@ class Vocabulary:
         """The ids of each text, without <eos>."""
         if self.words:
             return [[self._ids.get(word, UNK) for word in text.split(" ") if word] for text in texts]
-        ids: list[list[int]] = self._processor.encode(list(texts), out_type=int, num_threads=1)
-        return ids
+        # One by one: for a list sentencepiece starts a thread, which takes longer than to encode a line.
+        return [self._processor.encode(text, out_type=int) for text in texts]
 
     def surfaces(self, text: str) -> list[str]:
         """What each id of `encode` stands for in the text, also where it is <unk>."""

@@ -38,7 +38,8 @@ class ToyDecoder:
         total = (log_p + exclude[:, None] + scores[:, :, None]).reshape(B, -1)
         index = np.argsort(-total, axis=1, kind="stable")[:, :count]
         best, chosen = (np.take_along_axis(x, index, axis=1).astype(np.float32) for x in (total, flat))
-        return Step(best, index, chosen, self.attention[np.arange(B)[:, None], history])
+        peak = log_p.max(axis=2).astype(np.float32)
+        return Step(best, index, chosen, peak, self.attention[np.arange(B)[:, None], history])
 
     def select(self, rows: Integers) -> None:
         self.logits, self.attention = self.logits[rows], self.attention[rows]
@@ -113,6 +114,7 @@ def test_equals_the_search_of_the_models(
         assert [h.score for h in one] == pytest.approx([h.score for h in other], abs=1e-5)
         for a, b in zip(one, other, strict=True):
             assert a.token_log_probabilities == pytest.approx(b.token_log_probabilities, abs=1e-5)
+            assert a.truncated == b.truncated
             assert a.log_probability == pytest.approx(b.log_probability, abs=1e-5)
             assert b.attention is not None
             assert a.attention == pytest.approx(b.attention.numpy())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from nmt_cli.cli.display.console import messages
 from nmt_cli.cli.options import shared
 from nmt_cli.cli.options.shared import argument, contents, inputs, machine, output, search
+from nmt_cli.config.defaults import BATCH_TOKENS
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -203,11 +204,14 @@ def load_exported(
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy reads it when it is imported
 
     from nmt_cli.export.opening import runtime_errors
+    from nmt_cli.runtime.translate import BATCH_TOKENS as SMALLER
     from nmt_cli.runtime.translate import ExportedTranslator
 
+    # The default for runs is too large here: the more sentences in a batch, the larger their common shortlist.
+    tokens = SMALLER if batch_tokens == BATCH_TOKENS else batch_tokens
     with runtime_errors():
         return ExportedTranslator(
-            folder, search=search, threads=threads or 0, batch_tokens=batch_tokens, max_tokens=max_tokens
+            folder, search=search, threads=threads or 0, batch_tokens=tokens, max_tokens=max_tokens
         )
 
 
