@@ -1,9 +1,9 @@
 """A self-contained translator for exported models: NumPy, ONNX Runtime and sentencepiece, nothing else of the package.
 
-words, segments, formats    pieces to words, long lines in chunks, output formats; the torch translator uses them too
-search                      beam search
-vocabulary, model           an exported folder: text to ids, and the ONNX sessions
-translate                   the translator and its command line
+words, segments, formats   pieces to words, long lines in chunks, output formats; the torch translator uses them too
+search                     beam search and greedy search
+vocabulary, model          an exported folder: text to ids, and the ONNX sessions
+translation, translate     a translated line; the translator and its command line
 
 `nmt export` writes all of it into the exported folder as the single file translate.py.
 """

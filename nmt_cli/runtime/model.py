@@ -185,9 +185,7 @@ class Decoding:
             }
         )
         self._state = {name: values[after] for name, after in self._next.items()}
-        return Step(
-            values["best"], values["index"], values["log_p"], values["peak"], values.get("attention")
-        )
+        return Step(values["best"], values["index"], values["log_p"], values["peak"], values.get("attention"))
 
     def select(self, rows: Integers) -> None:
         """Keep the memory of these sentences; states are chosen by the parents of the next step."""

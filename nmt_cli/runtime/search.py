@@ -100,7 +100,7 @@ class Step(NamedTuple):
     scores: Floats  # (B, C) log P including the token; -∞ where there is no such continuation
     choices: Integers  # (B, C) hypothesis · N + token
     log_p: Floats  # (B, C) of the token alone
-    peak: Floats  # (B, K) log p of the most probable token after each hypothesis, excluded or not
+    peak: Floats  # (B, K) log p of the most probable token after each hypothesis
     attention: Floats | None  # (B, K, S)
 
 

@@ -21,7 +21,8 @@ normalizations = pytest.mark.parametrize("normalization", SUPPORTED, ids=str)
 class ToyDecoder:
     """The table of a `Toy`, as a decoder of the runtime."""
 
-    def __init__(self, toy: Toy) -> None:
+    def __init__(self, toy: Toy, banned: Sequence[int] = ()) -> None:
+        self.banned = list(banned)
         self.logits, self.attention = toy.logits.numpy(), toy.attention.numpy()
         self.ids = np.arange(self.logits.shape[2])
         self.batches: list[int] = []
@@ -38,7 +39,7 @@ class ToyDecoder:
         total = (log_p + exclude[:, None] + scores[:, :, None]).reshape(B, -1)
         index = np.argsort(-total, axis=1, kind="stable")[:, :count]
         best, chosen = (np.take_along_axis(x, index, axis=1).astype(np.float32) for x in (total, flat))
-        peak = log_p.max(axis=2).astype(np.float32)
+        peak = np.delete(log_p, self.banned, axis=2).max(axis=2).astype(np.float32)
         return Step(best, index, chosen, peak, self.attention[np.arange(B)[:, None], history])
 
     def select(self, rows: Integers) -> None:
@@ -53,7 +54,9 @@ def find(
     toy: Toy, config: SearchConfig, banned: Sequence[int] = (), **options: Any
 ) -> list[list[Hypothesis]]:
     excluded = np.array(banned, np.int64)
-    return search(ToyDecoder(toy), toy.lengths.numpy(), settings_of(config), banned=excluded, **options)
+    return search(
+        ToyDecoder(toy, banned), toy.lengths.numpy(), settings_of(config), banned=excluded, **options
+    )
 
 
 @given(

@@ -101,7 +101,7 @@ def test_an_ensemble_int8_or_a_gpu_are_refused_with_a_hint(run: Path, exported: 
         ([str(exported), "--int8"], b"chosen when a model is exported"),
         ([str(exported), "--device", "cuda"], b"runs on the CPU"),
         ([str(exported), "--set", "search.sampling=true"], b"does not support search.sampling"),
-        ([str(exported), "--set", "search.beam_sizes=3"], b"nearest: search.beam_size"),
+        ([str(exported), "--set", "search.beam_sizes=3"], b"did you mean search.beam_size"),
     ):
         done = run_nmt("translate", *arguments, text=b"ba\n")
         assert done.returncode in (1, 2)

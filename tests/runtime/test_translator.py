@@ -14,6 +14,7 @@ from nmt_cli.config.presets import TRANSLATION_PRESETS
 from nmt_cli.errors import UsageError
 from nmt_cli.export.folder import export, sign, write_graphs, write_settings
 from nmt_cli.export.lexicon import cooccurrence, model_1
+from nmt_cli.files.manifest import write_manifest
 from nmt_cli.run import RunDirectory
 from nmt_cli.runtime.search import RuntimeFailure
 from nmt_cli.runtime.translate import ExportedTranslator
@@ -73,6 +74,7 @@ def test_every_kind_of_vocabulary_is_exported(tmp_path: Path, kind: str) -> None
 def test_lower_case_and_replacements_are_exported(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", ["data.lowercase=true"])
     (run / "normalization.tsv").write_text("bo\tba\n", "utf-8")
+    write_manifest(run, "run")
     export(run, tmp_path / "out", shortlist="none")
     torch, onnx = Translator.load(run, device="cpu"), ExportedTranslator(tmp_path / "out")
     for one, other in zip(onnx.translate(["BO ba De."]), torch.translate(["BO ba De."]), strict=True):
