@@ -77,7 +77,6 @@ class TranslationModel(Protocol[MemoryT, StateT]):
     Steps return features; turning them into logits is a separate call, made only where logits are needed.
     """
 
-    @property
     def vocabulary_size(self) -> int:
         """V, the size of the target vocabulary."""
         ...

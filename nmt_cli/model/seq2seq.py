@@ -55,7 +55,6 @@ class Seq2Seq(nn.Module):
         first = torch.tensor(-math.log(target_words.num_embeddings)) if config.hard_attention else None
         self.register_buffer("baseline", first)
 
-    @property
     def vocabulary_size(self) -> int:
         """V, the size of the target vocabulary."""
         return self.vocabulary.out_features

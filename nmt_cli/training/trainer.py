@@ -68,7 +68,7 @@ class Trainer:
         self._writer, self._selection = writer, selection
         self._group, self._lock = group, lock
         self._changes, self._warning = changes, warning
-        self._uniform = math.log(learner.model.vocabulary_size)
+        self._uniform = math.log(learner.model.vocabulary_size())
         self._stop_request = stop_request
         self._agreed = _RUNNING  # what all processes have agreed on
         self._saved = state.update

@@ -139,7 +139,7 @@ class Validator:
                     loss = model.loss(batch.to(self._device))
                 sums += torch.tensor([loss.cross_entropy.item(), loss.tokens], dtype=torch.float64)
         total, tokens = self._group.sum(sums).tolist()
-        mean, uniform = float(total / tokens), math.log(model.vocabulary_size)
+        mean, uniform = float(total / tokens), math.log(model.vocabulary_size())
         if not mean <= DIVERGED * uniform:  # also if it is nan
             raise diverged(f"the validation loss is {mean:,.1f} per token", uniform)
         return mean
