@@ -1,5 +1,6 @@
 """`nmt translate` in a terminal: a prompt with history, alternatives, Ctrl-C and Ctrl-D."""
 
+import codecs
 import os
 import pty
 import re
@@ -29,6 +30,7 @@ class Terminal:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             os.execv(sys.executable, [sys.executable, "-m", "nmt_cli", *map(str, arguments)])
         self._unread = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")()  # a read may end inside a character
 
     def type(self, keys: str) -> None:
         os.write(self._descriptor, keys.encode())
@@ -39,7 +41,7 @@ class Terminal:
         while text not in self._unread:
             ready, _, _ = select.select([self._descriptor], [], [], max(0.0, deadline - time.monotonic()))
             assert ready, f"{text!r} did not appear: {self._unread!r}"
-            self._unread += re.sub(r"\x1b\[\??[\d;]*\w", "", self._read())
+            self._unread = re.sub(r"\x1b\[\??[\d;]*\w", "", self._unread + self._read())
         before, _, self._unread = self._unread.partition(text)
         return before.replace("\r", "")
 
@@ -49,7 +51,7 @@ class Terminal:
         except OSError:  # Linux: the other side is closed
             data = b""
         assert data, f"the process ended: {self._unread!r}"
-        return data.decode()
+        return self._decoder.decode(data)
 
     def exit_code(self) -> int:
         _, status = os.waitpid(self.process, 0)
