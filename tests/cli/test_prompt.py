@@ -53,6 +53,14 @@ class Terminal:
         assert data, f"the process ended: {self._unread!r}"
         return self._decoder.decode(data)
 
+    def wait_until_idle(self) -> None:
+        """Until it waits for a key. Python cannot handle a signal between the prompt and that wait."""
+        calm = 0
+        while calm < 5:
+            time.sleep(0.02)
+            state = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()[0]
+            calm = calm + 1 if state == "S" else 0
+
     def exit_code(self) -> int:
         _, status = os.waitpid(self.process, 0)
         os.close(self._descriptor)
@@ -81,6 +89,7 @@ def test_a_terminal_is_a_prompt_with_history_alternatives_and_quiet_interrupts(
     assert translation
     terminal.type("half a line")
     terminal.read_until("half a line")
+    terminal.wait_until_idle()
     terminal.type("\x03")  # Ctrl-C drops the line
     dropped = terminal.read_until(PROMPT)
     assert "Traceback" not in dropped
@@ -99,6 +108,7 @@ def test_a_terminal_is_a_prompt_with_history_alternatives_and_quiet_interrupts(
 
 def test_sigterm_ends_the_prompt(terminal: Terminal) -> None:
     terminal.read_until(PROMPT)
+    terminal.wait_until_idle()
     os.kill(terminal.process, signal.SIGTERM)
     terminal.read_until("error: terminated")
     assert terminal.exit_code() == 128 + signal.SIGTERM
