@@ -25,7 +25,7 @@ BELOW = {
     "runtime": set[str](),
     "search": {"model", "vocabulary", "config"},
     "run": {"model", "data", "corpus", "vocabulary", "files", "config"},
-    "info": {"run", "files", "config"},
+    "info": {"run", "data", "files", "config"},
     "translator": {"runtime", "search", "run", "model", "data", "corpus", "vocabulary", "files", "config"},
     "export": {"runtime", "run", "model", "data", "vocabulary", "files", "config"},
     "training": {"translator", "run", "model", "data", "metrics", "drawing", "files", "config"},

@@ -11,7 +11,7 @@ from pathlib import Path
 from nmt_cli.errors import DirectoryError
 from nmt_cli.files.atomic import MANIFEST, PARTIAL_FILE
 from nmt_cli.files.guarded import GuardedDirectory
-from nmt_cli.files.manifest import Manifest
+from nmt_cli.files.manifest import Manifest, a_directory
 
 # What training and evaluation add to a run after its manifest was written.
 _RUN_FILES = re.compile(
@@ -48,7 +48,7 @@ def _refusal(path: Path, kind: str) -> str | None:
         directory.check()
         manifest = Manifest(directory, kind, "")
     except DirectoryError as error:
-        return f"is not a {kind} directory that nmt wrote ({error.message})"
+        return f"is not {a_directory(kind)} that nmt wrote ({error.message})"
     for name in _files(path):
         ours = name == MANIFEST or name in manifest or PARTIAL_FILE.fullmatch(Path(name).name)
         if not ours and not (kind == "run" and _RUN_FILES.fullmatch(name)):

@@ -22,7 +22,8 @@ from torch import Tensor
 from nmt_cli.drawing.curves import draw_curves
 from nmt_cli.files.guarded import GuardedDirectory
 from nmt_cli.run.checkpoint import Checkpoint, Checkpoints
-from nmt_cli.run.directory import MODEL, RunDirectory
+from nmt_cli.run.directory import RunDirectory
+from nmt_cli.run.facts import MODEL
 from nmt_cli.run.logs import MetricsLog
 from nmt_cli.run.model_card import model_card
 from nmt_cli.training.learner import Learner

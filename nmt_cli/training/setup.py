@@ -19,7 +19,8 @@ from nmt_cli.files.guarded import GuardedDirectory
 from nmt_cli.model import build_model
 from nmt_cli.model.device import choose_device, set_threads
 from nmt_cli.run.checkpoint import CURRENT, WEIGHTS, Checkpoint, Checkpoints
-from nmt_cli.run.directory import CONFIG, FACTS, MODEL, Lock, RunDirectory
+from nmt_cli.run.directory import Lock, RunDirectory
+from nmt_cli.run.facts import CONFIG, FACTS, MODEL
 from nmt_cli.run.logs import MetricsLog
 from nmt_cli.run.weights import tensor_bytes, weights_of
 from nmt_cli.training.distributed import Group
