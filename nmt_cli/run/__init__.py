@@ -4,6 +4,7 @@ directory     layout, creation, opening, publishing a model; the lock: one train
 checkpoint    what resume needs, made current by one rename
 weights       the tensors of a model by name; loading and averaging them
 logs          metrics.jsonl and scores.jsonl
+tensorboard   the metrics as TensorBoard event files
 model_card    README.md
 average       the average of several models: `nmt average`
 """
