@@ -15,8 +15,9 @@ from nmt_cli.files.manifest import Manifest, a_directory
 
 # What training and evaluation add to a run after its manifest was written.
 _RUN_FILES = re.compile(
-    r"README\.md|metrics\.jsonl|scores\.jsonl|samples\.json|curves\.svg|lock|state/current\.json"
+    r"README\.md|metrics\.jsonl|scores\.jsonl|samples\.json|confidence\.json|curves\.svg|lock|state/current\.json"
     r"|(state|checkpoints)/update-\d+\.safetensors|(model|config)-[0-9a-f]{8}\.(safetensors|json)"
+    r"|tensorboard/events\.out\.tfevents\.\d+\.nmt"
 )
 
 

@@ -6,6 +6,7 @@ checkpoint    what resume needs, made current by one rename
 header        shapes and types of the tensors in a file
 weights       the tensors of a model by name; loading and averaging them
 logs          metrics.jsonl and scores.jsonl
+tensorboard   the metrics as TensorBoard event files
 model_card    README.md
 average       the average of several models: `nmt average`
 """
