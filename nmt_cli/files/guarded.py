@@ -243,7 +243,11 @@ class GuardedDirectory:
 
 def read_all(descriptor: int) -> bytes:
     """The whole content of an open file."""
-    parts, offset = [], 0
+    size = os.fstat(descriptor).st_size
+    content = os.pread(descriptor, size + 1, 0)  # usually all of it, without copying
+    if len(content) == size:
+        return content
+    parts, offset = [content], len(content)
     while part := os.pread(descriptor, _CHUNK, offset):
         parts.append(part)
         offset += len(part)

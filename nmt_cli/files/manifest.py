@@ -79,7 +79,13 @@ class Manifest:
 
     def read(self, name: str) -> bytes:
         """The content of a file, compared with its hash."""
-        return self.use(name, lambda descriptor, facts: self.verified(name, read_all(descriptor), facts))
+
+        def verified(descriptor: int, facts: FileFacts) -> bytes:
+            content = read_all(descriptor)
+            self.verify(name, content, facts)
+            return content
+
+        return self.use(name, verified)
 
     def use(self, name: str, function: Callable[[int, FileFacts], _Result]) -> _Result:
         """`function` of a descriptor of the file and its facts; called again if another process replaces the file."""
@@ -95,11 +101,10 @@ class Manifest:
                 if not self.refresh() or name not in self.files:
                     raise
 
-    def verified(self, name: str, content: bytes, facts: FileFacts) -> bytes:
-        """The content, if it has the right hash."""
+    def verify(self, name: str, content: bytes, facts: FileFacts) -> None:
+        """Raise an error unless the content has the right hash."""
         if hashlib.sha256(content).hexdigest() != facts["sha256"]:
             raise self.changed(name)
-        return content
 
     def changed(self, name: str) -> MismatchError:
         """The error for a file whose content is not the one that was written."""

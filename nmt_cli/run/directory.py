@@ -161,15 +161,18 @@ class RunDirectory:
         return self.files.use(MODEL, self._load).to(device).eval()
 
     def _load(self, descriptor: int, facts: FileFacts) -> Seq2Seq:
-        """The model in an open file. The file is read and hashed while the model is built."""
+        """The model in an open file. It is built while the same bytes are hashed; hashing does not hold the GIL."""
         path = self.path / MODEL
         self.check_sizes(read_header(descriptor, path, hint=_RECOPY), path)
+        content = read_all(descriptor)
         with ThreadPoolExecutor(1) as pool:
-            reading = pool.submit(lambda: self.files.verified(MODEL, read_all(descriptor), facts))
-            sizes = len(self.vocabularies.source), len(self.vocabularies.target)
-            model = blank_model(self.config.model, *sizes, shared=self.vocabularies.joint)
-            content = reading.result()
-        load_weights(model, parse_tensors(content, path, hint=_RECOPY), path)
+            verifying = pool.submit(self.files.verify, MODEL, content, facts)
+            try:
+                sizes = len(self.vocabularies.source), len(self.vocabularies.target)
+                model = blank_model(self.config.model, *sizes, shared=self.vocabularies.joint)
+                load_weights(model, parse_tensors(content, path, hint=_RECOPY), path)
+            finally:
+                verifying.result()  # that the file was changed is the better error
         return model
 
     def check_sizes(self, header: Mapping[str, TensorInfo], path: Path) -> None:
