@@ -22,7 +22,9 @@ def directed_run(folder: Path, source: str, target: str, seed: int) -> Path:
     """A run from one language to another, with a validation set."""
     run = make_run(folder, seed=seed, prefers_bytes=False)
     facts = json.loads((run / "run.json").read_text("utf-8"))
-    (run / "run.json").write_text(json.dumps({**facts, "source_lang": source, "target_lang": target}), "utf-8")
+    (run / "run.json").write_text(
+        json.dumps({**facts, "source_lang": source, "target_lang": target}), "utf-8"
+    )
     for language in (source, target):
         (run / f"valid.{language}").write_text(SAMPLES[language], "utf-8")
     manifest.write_manifest(run, "run", [path.name for path in run.iterdir() if path.name != "manifest.json"])

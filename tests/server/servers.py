@@ -64,9 +64,7 @@ class Client:
 
 
 @contextmanager
-def serving(
-    models: Sequence[Path | ServedModel], settings: ServerSettings | None = None
-) -> Iterator[Client]:
+def serving(models: Sequence[Path | ServedModel], settings: ServerSettings | None = None) -> Iterator[Client]:
     """Serve run directories, exported folders and models made for a test."""
 
     def load() -> list[ServedModel]:

@@ -2,55 +2,15 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Sequence
-from pathlib import Path
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nmt_cli.corpus.checks.identification import LetterProfile
-from nmt_cli.runtime.segments import Chunk
 from nmt_cli.server.batcher import SHORT, Batcher, Overloaded
-
-
-class Upper:
-    """Translates into upper case, and remembers its batches; it can be held up, and fails on the text `fail`."""
-
-    path, source, target = Path("upper"), "en", "EN"
-    beam_size, batch_tokens = 5, 1024
-    confidence_threshold: float | None = None
-
-    def __init__(self) -> None:
-        self.batches: list[list[str]] = []
-        self.go = threading.Event()
-        self.go.set()
-        self.started = threading.Event()
-
-    def split(self, text: str) -> list[Chunk]:
-        return [Chunk(text, "")]
-
-    def translate(
-        self, texts: Sequence[str], prefixes: Sequence[str] | None, n_best: int
-    ) -> list[tuple[str, ...]]:
-        self.started.set()
-        assert self.go.wait(60)
-        self.batches.append(list(texts))
-        if "fail" in texts:
-            raise ValueError("fail")
-        starts = prefixes or [""] * len(texts)
-        return [
-            tuple(f"{start}{text.upper()}{rank or ''}" for rank in range(n_best))
-            for text, start in zip(texts, starts, strict=True)
-        ]
-
-    def explain(self, text: str, **options: Any) -> Any:
-        raise NotImplementedError
-
-    def profiles(self) -> dict[str, LetterProfile]:
-        return {}
-
+from tests.server.upper import Upper
 
 Scenario = Callable[[Batcher, Upper], Coroutine[Any, Any, None]]
 
@@ -87,17 +47,22 @@ async def queued(batcher: Batcher, lines: int) -> None:
         await asyncio.sleep(0.001)
 
 
+@settings(max_examples=40)
 @given(
     requests=st.lists(st.lists(st.text("ab ", max_size=300), max_size=12), max_size=8),
     batch_lines=st.integers(1, 20),
 )
-def test_every_request_gets_its_own_translations_in_order(requests: list[list[str]], batch_lines: int) -> None:
+def test_every_request_gets_its_own_translations_in_order(
+    requests: list[list[str]], batch_lines: int
+) -> None:
     async def scenario(batcher: Batcher, model: Upper) -> None:
         found = await asyncio.gather(*(batcher.translate(texts) for texts in requests))
         assert found == [[(text.upper(),) for text in texts] for texts in requests]
 
     model = play(scenario, batch_lines=batch_lines)
-    assert sorted(text for batch in model.batches for text in batch) == sorted(sum(requests, []))
+    assert sorted(text for batch in model.batches for text in batch) == sorted(
+        text for texts in requests for text in texts
+    )
     assert all(1 <= len(batch) <= batch_lines for batch in model.batches)
 
 
@@ -219,7 +184,7 @@ def test_a_call_runs_in_the_thread_of_the_model_when_it_is_its_turn() -> None:
         late = asyncio.create_task(batcher.translate(["late"]))
         await queued(batcher, 2)
         model.go.set()
-        assert await call == ("model en-EN", 1)
+        assert await call == ("model en-up", 1)
         await asyncio.gather(busy, late)
 
         def fail() -> None:
