@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONUNBUFFERED := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo recipes $(RECIPES) test fuzz soak bench clean
+.PHONY: help install demo serve recipes $(RECIPES) test fuzz soak bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,7 +20,7 @@ install: .venv/installed ## install nmt and its development tools into .venv
 	@$(PY) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: nmt needs Python 3.11 or later; choose one with make PY=/path/to/python3.11" >&2; exit 2; }
 	$(PY) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,export,tensorboard]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,export,serve,tensorboard]'
 	@touch $@
 
 # make prints each command before running it, so the demo doubles as a tutorial.
@@ -50,8 +50,13 @@ demo: install ## train a small English–German translator, evaluate it and expl
 	@echo
 	@echo 'Try next:'
 	@echo '  $(NMT) translate demo/run              # type English sentences; Ctrl-D ends'
+	@echo '  make serve                             # a web page and an API with this model'
 	@echo '  $(NMT) presets                         # the published systems; docs/tutorial.md trains them'
 	@echo '  $(NMT) recipe                          # reproduce a baseline with one command'
+
+serve: install ## serve the demo model (after make demo) at http://127.0.0.1:5000
+	@test -d demo/run || { echo "error: there is no demo model yet; run make demo first" >&2; exit 2; }
+	$(NMT) serve demo/run $(OPTIONS)
 
 recipes: install ## list the recipes with their sizes and times
 	@$(NMT) recipe

@@ -20,6 +20,7 @@ from nmt_cli.cli.commands import (
     presets,
     recipe,
     score,
+    serve,
     train,
     translate,
 )
@@ -29,7 +30,14 @@ from nmt_cli.cli.help import PlainCommand
 COMMANDS = {
     "Data": (preprocess.preprocess, demo_data.demo_data),
     "Training": (train.train, average.average, recipe.recipe),
-    "Translation": (translate.translate, score.score, generate.generate, explain.explain, export.export),
+    "Translation": (
+        translate.translate,
+        score.score,
+        generate.generate,
+        explain.explain,
+        export.export,
+        serve.serve,
+    ),
     "Evaluation": (evaluate.evaluate, align_eval.align_eval),
     "Information": (info.info, presets.presets, config.config),
 }

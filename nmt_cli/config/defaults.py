@@ -61,3 +61,13 @@ RECIPE_PROCESSES: Final = 1
 # nmt demo-data
 DEMO_PAIRS: Final = 30_000  # for training
 DEMO_SEED: Final = 1
+
+# nmt serve
+HOST: Final = "127.0.0.1"
+PORT: Final = 5000  # LibreTranslate's
+MAX_BODY: Final = 2 << 20  # bytes of a request
+MAX_CHARACTERS: Final = 100_000  # of a request
+MAX_LINES: Final = 5_000  # of a request
+MAX_QUEUE: Final = 10_000  # lines that wait for a model
+REQUEST_SECONDS: Final = 60.0  # for a request to arrive, to be translated, and to be sent, each
+BATCH_LINES: Final = 64  # lines of one or several requests that are translated together

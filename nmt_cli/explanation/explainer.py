@@ -44,6 +44,8 @@ from nmt_cli.translator.decoding import (
     words_of,
 )
 from nmt_cli.translator.forced_decoding import force
+from nmt_cli.translator.segmentation import check_prefixes
+from nmt_cli.translator.translator import Translator
 from nmt_cli.vocabulary import Vocabularies, Vocabulary
 from nmt_cli.vocabulary.token_ids import EOS
 
@@ -102,6 +104,18 @@ class Explainer:
             run.facts.target_lang,
         )
 
+    @classmethod
+    def of(cls, translator: Translator, run_dir: Path) -> Self:
+        """The model that a translator has loaded from a run directory, which is not loaded again."""
+        run, config = RunDirectory.open(run_dir), translator.config
+        if not config.sampling:
+            config = config.changed({"n_best": config.beam_size})
+        (model,) = translator.models
+        languages = run.facts.source_lang, run.facts.target_lang
+        return cls(
+            model, translator.vocabularies, config, run.config.model, translator.normalization, *languages
+        )
+
     def check(self, text: str, target: str | None = None, *, name: str = "the sentence") -> None:
         """Reject a sentence or given translation that is blank or too long, before any work is done."""
         _check(self._encode(self.vocabularies.source, text), name)
@@ -114,6 +128,7 @@ class Explainer:
         text: str,
         *,
         target: str | None = None,
+        prefix: str = "",
         alternatives: int = ALTERNATIVES,
         self_attention: bool = False,
     ) -> Explanation:
@@ -121,17 +136,20 @@ class Explainer:
 
         Search runs in both cases, so that a given translation can be compared with what the model finds.
 
+        prefix           what the translations of search begin with
         alternatives     how many to list for each piece
         self_attention   add the self-attention maps of the layers
         """
         self.check(text, target)
         source = self._encode(self.vocabularies.source, text)
         given = None if target is None else self._encode(self.vocabularies.target, target)
-        findings = self._search_and_force(source, given, alternatives)
+        [start] = check_prefixes([prefix], 1)
+        forced = self._encode(self.vocabularies.target, start)
+        findings = self._search_and_force(source, given, forced, alternatives)
         normalized = self.normalization(text)
         n_best = tuple(
             RankedTranslation(
-                decode_hypothesis(hypothesis, normalized, self.vocabularies),
+                decode_hypothesis(hypothesis, normalized, self.vocabularies, prefix=start),
                 hypothesis.score or 0.0,
                 hypothesis.log_probability or 0.0,
             )
@@ -144,7 +162,9 @@ class Explainer:
         maps = self_attention_maps(self.model, self.settings, findings.source, findings.target, pieces)
         return replace(explanation, self_attention=maps)
 
-    def _search_and_force(self, source: list[int], given: list[int] | None, alternatives: int) -> _Findings:
+    def _search_and_force(
+        self, source: list[int], given: list[int] | None, prefix: list[int], alternatives: int
+    ) -> _Findings:
         """Search, then forced decoding of the given translation or of the best one found."""
         scorer, target_side = ModelScorer(self.model), self.vocabularies.target
         tree = SearchTree(candidates=2 * self.search.width)
@@ -155,6 +175,7 @@ class Explainer:
             lengths,
             self.search,
             banned=target_side.banned,
+            prefix=[prefix] if prefix else None,
             alignment=target_side.has_unknown,
             tree=tree,
         )

@@ -88,7 +88,7 @@ class Translator:
         self.device = torch.device(device)
         self.batch_tokens = batch_tokens
         self._autocast = autocast
-        self._models = several
+        self.models = tuple(several)
         self._scorer: Scorer[Any, Any] = (
             ModelScorer(several[0], self.device) if len(several) == 1 else Ensemble(several)
         )
@@ -283,7 +283,7 @@ class Translator:
                 hint="give one target for each source",
             )
         scorer = PairScorer(
-            self._models,
+            self.models,
             self.vocabularies,
             self.config,
             self.normalization,

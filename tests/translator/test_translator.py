@@ -48,7 +48,7 @@ def test_every_text_gives_one_line_and_a_blank_text_a_blank_one(
 
 def test_a_model_that_produces_many_bytes_writes_no_control_characters(translator: Translator) -> None:
     config = translator.config.changed({"sampling": True, "n_best": 40, "temperature": 3.0})
-    wild = Translator(translator._models, translator.vocabularies, config)
+    wild = Translator(translator.models, translator.vocabularies, config)
     texts = [one.text for found in wild.translate(LINES[:10]) for one in found.n_best or ()]
     assert len(texts) == 400
     assert any("\t" in text for text in texts)  # a tab is text

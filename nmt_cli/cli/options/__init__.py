@@ -3,6 +3,7 @@
 shared        the panels of the help page, and options of most commands
 training      nmt preprocess, nmt demo-data, nmt train, nmt average, nmt recipe
 translation   nmt translate, nmt score, nmt generate, nmt explain
+serving       nmt serve
 evaluation    nmt evaluate, nmt align-eval
 checks        arguments checked before anything heavy is imported
 """

@@ -5,4 +5,5 @@ alignment           misaligned regions, based on the lengths of lines
 characters          signs of wrong conversions and of tokenized text
 language            whether each side is in the expected language
 language_profiles   function words, scripts and codes of languages
+identification      which of a few languages a text is in
 """
