@@ -16,7 +16,7 @@ beam          the loop for everything else, and `search`, the entry point
 
 from nmt_cli.search.banned_words import BannedWords, build_banned_words
 from nmt_cli.search.beam import search
-from nmt_cli.search.phrases import Phrase
+from nmt_cli.search.phrases import Phrase, check_constrained
 from nmt_cli.search.scorer import Ensemble, ModelScorer, Scorer
 from nmt_cli.search.trace import Hypothesis, SearchNode, SearchTree
 
@@ -30,5 +30,6 @@ __all__ = [
     "SearchNode",
     "SearchTree",
     "build_banned_words",
+    "check_constrained",
     "search",
 ]

@@ -154,6 +154,6 @@ def _token_table(delta: NDArray[np.int32], texts: Sequence[bytes]) -> NDArray[np
     states = np.repeat(np.arange(len(delta), dtype=np.int32)[:, None], len(texts), axis=1)  # (W, V)
     for position in range(int(lengths.max(initial=0))):
         tokens = np.flatnonzero(lengths > position)
-        data = np.array([texts[token][position] for token in tokens])
+        data = np.array([texts[token][position] for token in tokens.tolist()])
         states[:, tokens] = delta[states[:, tokens], data]
     return states.astype(np.int16) if len(delta) < 1 << 15 else states

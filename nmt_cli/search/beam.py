@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.errors import ConfigError, NmtError
+from nmt_cli.errors import NmtError
 from nmt_cli.model.protocol import MemoryT, StateT, padding_mask
 from nmt_cli.search.banned_words import BannedWords
 from nmt_cli.search.candidates import (
@@ -30,7 +30,7 @@ from nmt_cli.search.diversity import diverse_candidates
 from nmt_cli.search.greedy import GreedyTrace, greedy_search
 from nmt_cli.search.hypotheses import OpenHypotheses, Sentences, start_sentences
 from nmt_cli.search.penalties import LengthNormalization, coverage_penalty
-from nmt_cli.search.phrases import Phrase, Progress, choose, constrained_candidates
+from nmt_cli.search.phrases import Phrase, Progress, check_constrained, choose, constrained_candidates
 from nmt_cli.search.scorer import Scorer
 from nmt_cli.search.stopping import StepScores, is_time_to_check, rows_to_keep
 from nmt_cli.search.trace import Hypothesis, Recorded, SearchTree, Trace, TraceStep
@@ -44,7 +44,7 @@ def search(
     config: SearchConfig,
     *,
     banned: Sequence[int] = (),
-    words: BannedWords | None = None,
+    words: Sequence[BannedWords] = (),
     prefix: Sequence[Sequence[int]] | None = None,
     required: Sequence[Sequence[Phrase]] = (),
     continues: Tensor | None = None,
@@ -78,7 +78,8 @@ def search(
     """
     if len(source_lengths) == 0:
         return []
-    check_required(required, config)
+    if any(required):
+        check_constrained(config)
     sentences = start_sentences(
         config,
         source_lengths,
@@ -99,23 +100,6 @@ def search(
     else:
         trace = _beam_search(scorer, memory, sentences, config, recorded, tree)
     return _hypotheses(trace, config, source_lengths, real)
-
-
-def check_required(required: Sequence[Sequence[Phrase]], config: SearchConfig) -> None:
-    """Required phrases need a beam of its own kind."""
-    if not any(required):
-        return
-    obstacles = {
-        "sampling = true": config.sampling,
-        "beam_size = 1": config.beam_size == 1,
-        f"diversity_groups = {config.diversity_groups}": config.diversity_groups > 1,
-    }
-    for setting, is_obstacle in obstacles.items():
-        if is_obstacle:
-            raise ConfigError(
-                f"required terms need beam search, but search.{setting}",
-                hint="set search.beam_size to 5 or more, without sampling or diversity groups",
-            )
 
 
 def _is_greedy(config: SearchConfig, tree: SearchTree | None) -> bool:

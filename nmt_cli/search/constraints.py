@@ -23,7 +23,7 @@ class History(State):
     """What constraints have to know about each hypothesis."""
 
     sequences: Tensor | None  # (B, K, t) all tokens, if n-grams must not be repeated
-    words: Tensor | None  # (B, K) state of the automaton, if there are banned words
+    words: tuple[Tensor, ...]  # (B, K) state of each automaton of banned words
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Constraints:
     """
 
     banned: Tensor  # (n,) ids
-    words: BannedWords | None
+    words: tuple[BannedWords, ...]
     min_length: int
     ngram: int  # 0 if repetitions are allowed
     limits: Tensor  # (B,) the maximum length of each sentence
@@ -52,17 +52,16 @@ class Constraints:
         shape = (len(self.limits), hypotheses)
         return History(
             sequences=self.limits.new_empty(*shape, 0) if self.ngram else None,
-            words=None if self.words is None else self.words.start(shape),
+            words=tuple(words.start(shape) for words in self.words),
         )
 
     def extend(self, history: History, tokens: Tensor) -> History:
         """The history after one more token (B, K) per hypothesis."""
-        sequences, words = history.sequences, history.words
+        sequences = history.sequences
         if sequences is not None:
             sequences = torch.cat([sequences, tokens[..., None]], dim=2)  # (B, K, t + 1)
-        if self.words is not None and words is not None:
-            words = self.words.after(words, tokens)
-        return History(sequences, words)
+        pairs = zip(self.words, history.words, strict=True)
+        return History(sequences, tuple(words.after(states, tokens) for words, states in pairs))
 
     def forced(self, t: int) -> Tensor | None:
         """(B,) the token that must come next, _FREE where there is a choice; None if no sentence is forced."""
@@ -80,9 +79,9 @@ class Constraints:
             log_p[..., EOS] = -torch.inf
         if history.sequences is not None and t >= self.ngram:
             exclude_repetitions(log_p, history.sequences, self.ngram)
-        if self.words is not None and history.words is not None:
-            last = self.limits == t + 1 if t + 1 >= self.shortest_limit else None  # (B,)
-            self.words.exclude(log_p, history.words, last)
+        last = self.limits == t + 1 if self.words and t + 1 >= self.shortest_limit else None  # (B,)
+        for words, states in zip(self.words, history.words, strict=True):
+            words.exclude(log_p, states, last)
 
     def truncates(self, best: Tensor, t: int) -> Tensor | None:
         """(B, K) where the maximum length forces <eos> although another token is the `best` (B, K); None: nowhere."""
@@ -114,7 +113,7 @@ def build_constraints(
     source_lengths: Tensor,
     *,
     banned: Sequence[int],
-    words: BannedWords | None,
+    words: Sequence[BannedWords],
     prefix: Sequence[Sequence[int]] | None,
     required: Sequence[int] | None,
     device: torch.device,
@@ -137,7 +136,7 @@ def build_constraints(
     assert EOS not in banned, "no hypothesis could ever end"
     return Constraints(
         banned=torch.tensor(banned, dtype=torch.long, device=device),
-        words=None if words is None else words.to(device),
+        words=tuple(automaton.to(device) for automaton in words),
         min_length=config.min_length,
         ngram=config.no_repeat_ngram,
         limits=limits.to(device),

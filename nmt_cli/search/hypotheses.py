@@ -123,7 +123,7 @@ def start_sentences(
     device: torch.device,
     *,
     banned: Sequence[int],
-    words: BannedWords | None,
+    words: Sequence[BannedWords],
     prefix: Sequence[Sequence[int]] | None,
     required: Sequence[Sequence[Phrase]],
     continues: Tensor | None,

@@ -20,6 +20,8 @@ from typing import NamedTuple, Self
 import torch
 from torch import Tensor
 
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.errors import ConfigError
 from nmt_cli.model.protocol import State
 from nmt_cli.search.candidates import Candidates, EndedAndOpen, best_candidates
 from nmt_cli.vocabulary.token_ids import EOS
@@ -193,6 +195,21 @@ def allocate(scores: Tensor, remaining: Tensor, in_phrase: Tensor) -> Tensor:
     kind = torch.where(bank == by_bank[:, :1], 0, torch.where(in_phrase.gather(1, order), 2, 1))
     turn = (3 * rank + kind).masked_fill(~exists, _FAR)
     return order.gather(1, turn.argsort(dim=1, stable=True))
+
+
+def check_constrained(config: SearchConfig) -> None:
+    """Required phrases need a beam, whose banks are not divided among groups."""
+    obstacles = {
+        "sampling = true": config.sampling,
+        "beam_size = 1": config.beam_size == 1,
+        f"diversity_groups = {config.diversity_groups}": config.diversity_groups > 1,
+    }
+    for setting, is_obstacle in obstacles.items():
+        if is_obstacle:
+            raise ConfigError(
+                f"required terms need beam search, but search.{setting}",
+                hint="set search.beam_size to 5 or more, without sampling or diversity groups",
+            )
 
 
 def build_required(

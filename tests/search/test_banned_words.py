@@ -69,7 +69,7 @@ def test_banned_words_never_occur_even_at_the_maximum_length(way: dict[str, int]
     unknown = (0, 1, 2, 14)
     free = [text_of(h.tokens) for found in toy.search(config, banned=unknown) for h in found]
     assert any(has_word(text, "ab") for text in free)
-    held = toy.search(config, banned=unknown, words=automaton("ab", "c"))
+    held = toy.search(config, banned=unknown, words=[automaton("ab"), automaton("c")])
     texts = [text_of(h.tokens) for found in held for h in found]
     assert not any(has_word(text, word) for text in texts for word in ("ab", "c"))
     assert any("ab" in text for text in texts)  # within longer words
@@ -78,10 +78,10 @@ def test_banned_words_never_occur_even_at_the_maximum_length(way: dict[str, int]
 def test_results_do_not_depend_on_the_batch() -> None:
     toy = Toy(5, lengths=(3, 4, 2, 6), vocabulary=len(PIECES), scale=3.0)
     config, words = SearchConfig(beam_size=3, max_length=9), automaton("ab", "a")
-    for b, [found] in enumerate(toy.search(config, banned=(0, 1, 2), words=words)):
+    for b, [found] in enumerate(toy.search(config, banned=(0, 1, 2), words=[words])):
         alone = Toy(0, lengths=(int(toy.lengths[b]),))
         alone.logits, alone.attention = toy.logits[b : b + 1], toy.attention[b : b + 1, :, : toy.lengths[b]]
-        [[expected]] = alone.search(config, banned=(0, 1, 2), words=words)
+        [[expected]] = alone.search(config, banned=(0, 1, 2), words=[words])
         assert (found.tokens, found.score) == (expected.tokens, expected.score)
 
 

@@ -69,7 +69,7 @@ class Toy:
         config: SearchConfig,
         *,
         banned: Sequence[int] = (),
-        words: BannedWords | None = None,
+        words: Sequence[BannedWords] = (),
         prefix: Sequence[Sequence[int]] | None = None,
         required: Sequence[Sequence[Phrase]] = (),
         continues: Sequence[int] = (),
