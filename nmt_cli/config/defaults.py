@@ -40,6 +40,11 @@ MAX_THREADS: Final = 1024  # limit for --threads and --workers
 WINDOW: Final = 2000  # lines read ahead and sorted by length
 BATCH_TOKENS: Final = 4096  # source tokens per batch, including padding
 
+# nmt translate
+TermsCase = Literal["adapt", "keep", "exact"]
+TERMS_CASE: Final[TermsCase] = "adapt"
+TERMS_INFLECTION: Final = 0  # letters that may follow a source term
+
 # nmt generate
 GENERATED_AT_ONCE: Final = 256  # texts per batch
 

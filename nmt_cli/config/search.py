@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ValidationError, model_validator
 
-from nmt_cli.config.section import Section, incompatible, problems, reject, setting
+from nmt_cli.config.section import Section, default_of, incompatible, problems, reject, setting
 from nmt_cli.errors import ConfigError
 
 MAX_LENGTH = 1_000_000  # of max_length: beyond any translation, and exact in single precision
@@ -43,6 +43,20 @@ class SearchConfig(Section):
         50, "tokens allowed in addition to max_length_ratio × source length", ge=1, le=MAX_LENGTH
     )
     no_repeat_ngram: int = setting(0, "block repeated n-grams of this length; 0: no blocking", ge=0)
+    diversity_groups: int = setting(
+        1,
+        "divide the beam into this many groups that avoid each other's tokens (diverse beam search); must divide "
+        "beam_size",
+        ge=1,
+        le=1000,
+    )
+    diversity_strength: float = setting(
+        0.5,
+        "subtracted from the log-probability of a token for each hypothesis of an earlier group that has just chosen "
+        "it, if diversity_groups > 1",
+        ge=0.0,
+        le=1000.0,
+    )
     sampling: bool = setting(False, "sample n_best translations instead of searching for the best ones")
     temperature: float = setting(
         1.0, "sampling temperature; values below 1 favor probable tokens", ge=0.01, le=100.0
@@ -85,6 +99,22 @@ class SearchConfig(Section):
             yield self._contradiction(
                 "word_reward", "length_normalization", "set search.length_normalization = reward"
             )
+        if self.diversity_groups == 1:
+            if self.diversity_strength != default_of(self, "diversity_strength"):
+                yield self._contradiction(
+                    "diversity_strength", "diversity_groups", "set search.diversity_groups to at least 2"
+                )
+        elif self.sampling:
+            yield self._contradiction("diversity_groups", "sampling", "set search.diversity_groups = 1")
+        else:
+            if self.beam_size % self.diversity_groups:
+                yield self._contradiction(
+                    "diversity_groups",
+                    "beam_size",
+                    "set search.beam_size to a multiple of search.diversity_groups",
+                )
+            if self.stopping != "finished":
+                yield self._contradiction("stopping", "diversity_groups", "set search.stopping = finished")
         if self.sampling:
             if self.stopping != "finished":
                 yield self._contradiction("stopping", "sampling", "set search.stopping = finished")

@@ -17,7 +17,7 @@ from nmt_cli.data.batch import Batch
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """Tensors (or tuples of them, or None) whose dimension 0 is the batch."""
+    """Tensors (or tuples of them, other values, or None) whose dimension 0 is the batch."""
 
     def select(self, rows: Tensor) -> Self:
         """Only the sentences `rows` (B',), in that order."""
@@ -134,4 +134,6 @@ def _map(function: Callable[[Tensor], Tensor], value: Any) -> Any:
     if isinstance(value, tuple):
         items = [_map(function, item) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, Value):
+        return value._map(function)
     return value if value is None else function(value)

@@ -92,6 +92,8 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "top_p": (None,),
     "coverage_penalty": (0.0,),
     "no_repeat_ngram": (0,),
+    "diversity_groups": (1,),
+    "diversity_strength": (0.5,),
 }
 
 

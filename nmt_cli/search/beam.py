@@ -8,33 +8,32 @@ whatever the precision of the model.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Self
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.errors import NmtError
-from nmt_cli.model.protocol import MemoryT, State, StateT, padding_mask
+from nmt_cli.model.protocol import MemoryT, StateT, padding_mask
+from nmt_cli.search.banned_words import BannedWords
 from nmt_cli.search.candidates import (
     Candidates,
-    Constraints,
     EndedAndOpen,
     best_candidates,
-    build_constraints,
     force,
     sample_candidates,
-    sentence_seeds,
     split_ended,
     uniforms,
 )
+from nmt_cli.search.diversity import diverse_candidates
 from nmt_cli.search.greedy import GreedyTrace, greedy_search
-from nmt_cli.search.penalties import LengthNormalization, coverage_penalty, needs_attention
+from nmt_cli.search.hypotheses import OpenHypotheses, Sentences, start_sentences
+from nmt_cli.search.penalties import LengthNormalization, coverage_penalty
+from nmt_cli.search.phrases import Phrase, Progress, check_constrained, choose, constrained_candidates
 from nmt_cli.search.scorer import Scorer
-from nmt_cli.search.stopping import StepScores, StoppingRule, build_stopping, is_time_to_check, rows_to_keep
+from nmt_cli.search.stopping import StepScores, is_time_to_check, rows_to_keep
 from nmt_cli.search.trace import Hypothesis, Recorded, SearchTree, Trace, TraceStep
-from nmt_cli.vocabulary.token_ids import BOS
 
 
 @torch.inference_mode()
@@ -45,7 +44,10 @@ def search(
     config: SearchConfig,
     *,
     banned: Sequence[int] = (),
+    words: Sequence[BannedWords] = (),
     prefix: Sequence[Sequence[int]] | None = None,
+    required: Sequence[Sequence[Phrase]] = (),
+    continues: Tensor | None = None,
     numbers: Sequence[int] | None = None,
     real: int | None = None,
     scores: bool = True,
@@ -57,7 +59,10 @@ def search(
 
     source_lengths   (B,) on the CPU, <eos> included
     banned           ids that no translation may contain
+    words            words that no translation may contain, in any segmentation
     prefix           for each sentence, the ids that its translation starts with; part of the result
+    required         for each sentence, the phrases that its translation must contain, if search can find a way
+    continues        (V,) whether a token continues the word before it (default: none does)
     numbers          of the sentences in the whole input (default: 0, 1, …); with `search.seed` they determine
                      the samples
     real             translate only the first `real` sentences (default: all); the others pad the batch
@@ -73,8 +78,19 @@ def search(
     """
     if len(source_lengths) == 0:
         return []
-    sentences = _start(
-        config, source_lengths, scorer.device, banned=banned, prefix=prefix, numbers=numbers, real=real
+    if any(required):
+        check_constrained(config)
+    sentences = start_sentences(
+        config,
+        source_lengths,
+        scorer.device,
+        banned=banned,
+        words=words,
+        prefix=prefix,
+        required=required,
+        continues=continues,
+        numbers=numbers,
+        real=real,
     )
     recorded = Recorded(scores, attention, alignment)
     trace: Trace | GreedyTrace
@@ -84,107 +100,6 @@ def search(
     else:
         trace = _beam_search(scorer, memory, sentences, config, recorded, tree)
     return _hypotheses(trace, config, source_lengths, real)
-
-
-@dataclass(frozen=True, eq=False)
-class _OpenHypotheses(State):
-    """The open hypotheses, best first; log P is -∞ where a sentence has fewer."""
-
-    tokens: Tensor  # (B, K) the last token of each
-    scores: Tensor  # (B, K) log P so far
-    coverage: Tensor | None  # (B, K, S) Σ_t α_t, if there is a coverage penalty
-    sequences: Tensor | None  # (B, K, t) all tokens, if n-grams must not be repeated
-
-    @classmethod
-    def start(cls, config: SearchConfig, sentences: int, hypotheses: int, device: torch.device) -> Self:
-        """<bos> for each hypothesis."""
-        tokens = torch.full((sentences, hypotheses), BOS, device=device)
-        return cls(
-            tokens=tokens,
-            scores=torch.zeros_like(tokens, dtype=torch.float32),
-            coverage=None,
-            sequences=tokens[..., None][..., :0] if config.no_repeat_ngram else None,
-        )
-
-    def extend(self, chosen: Candidates) -> Self:
-        """Continue with the chosen candidates (B, K')."""
-        tokens, parents, scores, _ = chosen
-        coverage, sequences = self.coverage, self.sequences
-        if coverage is not None:
-            coverage = coverage.gather(1, parents[..., None].expand(-1, -1, coverage.shape[2]))
-        if sequences is not None:
-            sequences = sequences.gather(1, parents[..., None].expand(-1, -1, sequences.shape[2]))
-            sequences = torch.cat([sequences, tokens[..., None]], dim=2)  # (B, K', t + 1)
-        return replace(self, tokens=tokens, scores=scores, coverage=coverage, sequences=sequences)
-
-    def cover(self, alpha: Tensor | None, config: SearchConfig) -> Self:
-        """Add the attention (B, K, S) of this step to the coverage, if there is a coverage penalty."""
-        if not config.coverage_penalty:
-            return self
-        if alpha is None:
-            raise needs_attention(config)
-        alpha = alpha.float()
-        return replace(self, coverage=alpha if self.coverage is None else self.coverage + alpha)
-
-
-@dataclass(frozen=True, eq=False)
-class _Sentences:
-    """What search knows about each of the B' sentences that are still in the batch."""
-
-    indices: Tensor  # (B',) which of the B sentences
-    rows: Tensor  # (B,) the row of each sentence; 0 if it has left the batch
-    done: Tensor  # (B',) true where no further step is needed
-    lengths: Tensor  # (B',) of the sources, <eos> included
-    constraints: Constraints
-    stopping: StoppingRule
-    seeds: Tensor | None  # (B',) if tokens are sampled
-
-    def select(self, rows: Tensor) -> Self:
-        """The sentences in `rows` (B'',) only."""
-        indices = self.indices.index_select(0, rows)
-        new_rows = torch.arange(len(indices), device=rows.device)
-        return replace(
-            self,
-            indices=indices,
-            rows=torch.zeros_like(self.rows).index_copy_(0, indices, new_rows),
-            done=self.done.index_select(0, rows),
-            lengths=self.lengths.index_select(0, rows),
-            constraints=self.constraints.select(rows),
-            stopping=self.stopping.select(rows),
-            seeds=None if self.seeds is None else self.seeds.index_select(0, rows),
-        )
-
-    def after(self, step: StepScores) -> Self:
-        """After a step: sentences that stop or have no open hypothesis are done."""
-        stopping, stop = self.stopping.after(step)
-        nothing_open = ~(step.open_log_p > -torch.inf).any(dim=1)  # (B',) also true if all are nan
-        return replace(self, stopping=stopping, done=self.done | stop | nothing_open)
-
-
-def _start(
-    config: SearchConfig,
-    source_lengths: Tensor,
-    device: torch.device,
-    *,
-    banned: Sequence[int],
-    prefix: Sequence[Sequence[int]] | None,
-    numbers: Sequence[int] | None,
-    real: int | None,
-) -> _Sentences:
-    B = len(source_lengths)
-    seeds = None
-    if config.sampling:
-        numbers_ = torch.arange(B) if numbers is None else torch.tensor(numbers)  # (B,)
-        seeds = sentence_seeds(config.seed, numbers_).to(device)
-    return _Sentences(
-        indices=torch.arange(B, device=device),
-        rows=torch.arange(B, device=device),
-        done=torch.arange(B, device=device) >= (B if real is None else real),
-        lengths=source_lengths.to(device, non_blocking=True),
-        constraints=build_constraints(config, source_lengths, banned=banned, prefix=prefix, device=device),
-        stopping=build_stopping(config, B, device),
-        seeds=seeds,
-    )
 
 
 def _is_greedy(config: SearchConfig, tree: SearchTree | None) -> bool:
@@ -201,7 +116,7 @@ def _is_greedy(config: SearchConfig, tree: SearchTree | None) -> bool:
 def _beam_search(
     scorer: Scorer[MemoryT, StateT],
     memory: MemoryT,
-    sentences: _Sentences,
+    sentences: Sentences,
     config: SearchConfig,
     recorded: Recorded,
     tree: SearchTree | None,
@@ -209,7 +124,7 @@ def _beam_search(
     """Step until all sentences are done; the hypotheses are read off the trace afterwards."""
     B, width = len(sentences.done), config.width
     # Before the first step all hypotheses of a sentence are equal: one is enough, unless they are sampled.
-    hypotheses = _OpenHypotheses.start(config, B, width if config.sampling else 1, scorer.device)
+    hypotheses = OpenHypotheses.start(sentences, width if config.sampling else 1)
     state = scorer.start(memory, hypotheses.tokens.shape[1])
     # K candidates stay open even if K of 2 K end.
     count = max(2 * width, 0 if tree is None else tree.candidates)
@@ -220,13 +135,14 @@ def _beam_search(
         if not scorer.normalized:
             torch.log_softmax(log_p, dim=-1, out=log_p)  # in place takes 2/3 of the time
         hypotheses = hypotheses.cover(alpha, config)
-        candidates = _choose(log_p, hypotheses, sentences, config, t, count)  # (B, C)
+        candidates, split, progress, missing = _choose(log_p, hypotheses, sentences, config, t, count)
         truncated = _truncated(log_p, sentences, t)  # (B, K)
-        split = split_ended(candidates, width)  # (B, E), (B, K'), (B, K')
         ranked = _final_scores(candidates, hypotheses, sentences, config, t + 1)  # (B, C)
         ended = ranked[:, : split.ended.shape[1]].masked_fill(
-            ~split.ended | sentences.done[:, None], -torch.inf
+            ~split.ended | sentences.cannot_end(), -torch.inf
         )
+        if missing is not None:
+            sentences, ended, ranked = sentences.keep_best_ended(ended, ranked, missing)
         trace.steps.append(_trace_step(sentences, candidates, split, ended, alpha, truncated, recorded))
         if tree is not None:
             tree.add(sentences.indices.masked_fill(sentences.done, -1), candidates, split)
@@ -240,36 +156,57 @@ def _beam_search(
             if rows is not None:
                 sentences, hypotheses = sentences.select(rows), hypotheses.select(rows)
                 chosen, memory, state = chosen.select(rows), memory.select(rows), state.select(rows)
+                progress = None if progress is None else progress.select(rows)
         if width > 1 and not config.sampling:  # otherwise each hypothesis continues itself
             state = state.reorder(chosen.parents)
-        hypotheses = hypotheses.extend(chosen)
+        hypotheses = hypotheses.extend(chosen, progress, sentences.constraints)
     return trace
+
+
+class _Choice(NamedTuple):
+    """What a step chooses."""
+
+    candidates: Candidates  # (B, C)
+    split: EndedAndOpen  # (B, E), (B, K'), (B, K')
+    progress: Progress | None = None  # (B, K', …) of the open candidates, if there are required phrases
+    missing: Tensor | None = None  # (B, C, G) tokens of each required phrase that a candidate lacks
 
 
 def _choose(
     log_p: Tensor,
-    hypotheses: _OpenHypotheses,
-    sentences: _Sentences,
+    hypotheses: OpenHypotheses,
+    sentences: Sentences,
     config: SearchConfig,
     t: int,
     count: int,
-) -> Candidates:
-    """The candidates (B, C) of step t from log p (B, K, V), which is overwritten."""
-    scores, constraints = hypotheses.scores, sentences.constraints
-    forced = constraints.forced(t)  # (B,)
+) -> _Choice:
+    """Candidates of step t from log p (B, K, V), which is overwritten, and those that end or stay open."""
+    scores, constraints, required = hypotheses.scores, sentences.constraints, sentences.required
+    forced, forced_log_p = constraints.forced(t), None  # (B,)
     if forced is not None:  # read before `exclude`: a forced token may be banned
         index = forced.clamp(min=0)[:, None, None].expand(*log_p.shape[:2], 1)
         forced_log_p = log_p.gather(2, index)[..., 0]  # (B, K)
-    constraints.exclude(log_p, t, hypotheses.sequences)
+    constraints.exclude(log_p, t, hypotheses.history)
+    if config.diversity_groups > 1:
+        groups, strength = config.diversity_groups, config.diversity_strength
+        return _Choice(
+            *diverse_candidates(log_p, scores, groups, strength, config.width, forced, forced_log_p)
+        )
     if sentences.seeds is not None:
         uniform = uniforms(sentences.seeds, t, log_p.shape[1])  # (B, K)
         candidates = sample_candidates(log_p, scores, uniform, config)
+    elif required is not None and hypotheses.progress is not None:
+        candidates = constrained_candidates(log_p, scores, required, hypotheses.progress, count)
     else:
         candidates = best_candidates(log_p, scores, count)
-    return candidates if forced is None else force(candidates, forced, forced_log_p, scores)
+    if forced is not None and forced_log_p is not None:
+        candidates = force(candidates, forced, forced_log_p, scores)
+    if required is not None and hypotheses.progress is not None:
+        return _Choice(*choose(candidates, required, hypotheses.progress, config.width))
+    return _Choice(candidates, split_ended(candidates, config.width))
 
 
-def _truncated(log_p: Tensor, sentences: _Sentences, t: int) -> Tensor | None:
+def _truncated(log_p: Tensor, sentences: Sentences, t: int) -> Tensor | None:
     """(B, K) where only the maximum length ends a hypothesis in step t; log p (B, K, V) without excluded tokens."""
     constraints = sentences.constraints
     return None if t < constraints.shortest_limit else constraints.truncates(log_p.argmax(dim=2), t)
@@ -277,8 +214,8 @@ def _truncated(log_p: Tensor, sentences: _Sentences, t: int) -> Tensor | None:
 
 def _final_scores(
     candidates: Candidates,
-    hypotheses: _OpenHypotheses,
-    sentences: _Sentences,
+    hypotheses: OpenHypotheses,
+    sentences: Sentences,
     config: SearchConfig,
     length: int,
 ) -> Tensor:
@@ -292,7 +229,7 @@ def _final_scores(
 
 
 def _trace_step(
-    sentences: _Sentences,
+    sentences: Sentences,
     candidates: Candidates,
     split: EndedAndOpen,
     ended: Tensor,

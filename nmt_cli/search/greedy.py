@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.model.protocol import MemoryT, StateT
-from nmt_cli.search.candidates import Constraints
+from nmt_cli.search.constraints import Constraints, History
 from nmt_cli.search.penalties import LengthNormalization
 from nmt_cli.search.scorer import Scorer
 from nmt_cli.search.stopping import is_time_to_check, rows_to_keep
@@ -33,7 +33,7 @@ def greedy_search(
     """
     tokens = torch.full((len(done), 1), BOS, device=done.device)  # (B, 1)
     sentences = torch.arange(len(done), device=done.device)  # (B,)
-    sequences = tokens[..., None][..., :0] if constraints.ngram else None  # (B, 1, t)
+    history = constraints.start(1)
     state = scorer.start(memory, 1)
     trace = GreedyTrace(recorded.scores, normalization)
     for t in range(constraints.longest_limit + 1):
@@ -41,12 +41,11 @@ def greedy_search(
         log_p = logits.float()
         if recorded.scores and not scorer.normalized:
             torch.log_softmax(log_p, dim=-1, out=log_p)
-        best, tokens, truncated = _choose(log_p, constraints, t, sequences)  # (B, 1) each
+        best, tokens, truncated = _choose(log_p, constraints, t, history)  # (B, 1) each
         attention, alignment = recorded.rows(alpha), recorded.maxima(alpha)
         trace.steps.append(GreedyStep(sentences, tokens, best, attention, alignment, truncated))
         done = done | (tokens[:, 0] == EOS)  # (B,)
-        if sequences is not None:
-            sequences = torch.cat([sequences, tokens[..., None]], dim=2)  # (B, 1, t + 1)
+        history = constraints.extend(history, tokens)
         if is_time_to_check(done, t):
             remaining = len(done) - int(done.sum())
             if remaining == 0:
@@ -54,13 +53,13 @@ def greedy_search(
             rows = rows_to_keep(done, remaining, 1)
             if rows is not None:
                 tokens, done, sentences = (x.index_select(0, rows) for x in (tokens, done, sentences))
-                sequences = None if sequences is None else sequences.index_select(0, rows)
-                memory, state, constraints = memory.select(rows), state.select(rows), constraints.select(rows)
+                memory, state = memory.select(rows), state.select(rows)
+                history, constraints = history.select(rows), constraints.select(rows)
     return trace
 
 
 def _choose(
-    log_p: Tensor, constraints: Constraints, t: int, sequences: Tensor | None
+    log_p: Tensor, constraints: Constraints, t: int, history: History
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """The best tokens of step t, their log p, and whether only the maximum length ends a hypothesis, (B, 1) each.
 
@@ -69,7 +68,7 @@ def _choose(
     forced = constraints.forced(t)  # (B,)
     if forced is not None:  # read before `exclude`: a forced token may be banned
         forced_log_p = log_p[:, 0].gather(1, forced.clamp(min=0)[:, None])  # (B, 1)
-    constraints.exclude(log_p, t, sequences)
+    constraints.exclude(log_p, t, history)
     best, tokens = log_p.max(dim=2)
     if forced is None:
         return best, tokens, None

@@ -38,15 +38,20 @@ class StoppingRule(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Finished:
-    """Stop when as many hypotheses have ended as the beam is wide."""
+    """Stop when as many hypotheses have ended as the beam is wide; of each group, in diverse beam search."""
 
-    width: int
-    ended: Tensor  # (B,) number of ended hypotheses
+    width: int  # of the beam, or of a group
+    ended: Tensor  # (B, groups) number of ended hypotheses
 
     def after(self, step: StepScores) -> tuple[Self, Tensor]:
         """Count the hypotheses that ended."""
-        ended = self.ended + (step.ended > -torch.inf).sum(dim=1)
-        return replace(self, ended=ended), ended >= self.width
+        now = (step.ended > -torch.inf).view(*self.ended.shape, -1).sum(dim=2)  # (B, groups)
+        ended = self.ended + now
+        return replace(self, ended=ended), (ended >= self.width).all(dim=1)
+
+    def closed(self) -> Tensor:
+        """(B, K) the hypotheses of groups that are finished."""
+        return (self.ended >= self.width).repeat_interleave(self.width, dim=1)
 
     def select(self, rows: Tensor) -> Self:
         """The sentences `rows` (B',) only."""
@@ -99,7 +104,8 @@ def build_stopping(config: SearchConfig, sentences: int, device: torch.device) -
         return Exact(LengthNormalization.of(config), nothing)
     if config.stopping == "first":
         return First(torch.full((sentences,), -torch.inf, device=device))
-    return Finished(config.width, torch.zeros(sentences, dtype=torch.long, device=device))
+    groups = config.diversity_groups
+    return Finished(config.width // groups, torch.zeros(sentences, groups, dtype=torch.long, device=device))
 
 
 # Compaction: finished sentences are removed from the batch.

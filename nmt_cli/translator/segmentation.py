@@ -8,6 +8,7 @@ from typing import NamedTuple
 from nmt_cli.corpus.cleaning import Normalization
 from nmt_cli.errors import UsageError
 from nmt_cli.runtime.segments import replace_surrogates, split_line
+from nmt_cli.translator.terminology import RequiredTerm
 from nmt_cli.vocabulary import Vocabulary
 
 _NUMBER_STRIDE = 1 << 40  # segment i of line n is numbered n + i · 2^40
@@ -19,6 +20,7 @@ class Segment(NamedTuple):
     text: str
     prefix: str  # of its translation
     number: int  # determines, with search.seed, what is sampled
+    required: tuple[RequiredTerm, ...] = ()  # terms that its translation must contain
 
 
 class SegmentedLine(NamedTuple):

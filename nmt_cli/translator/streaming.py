@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from nmt_cli.config.defaults import WINDOW
 from nmt_cli.runtime.segments import windows
+from nmt_cli.translator.requests import parse_request
 from nmt_cli.translator.translation import Details, Translation
 from nmt_cli.translator.translator import Translator
 
@@ -26,18 +27,25 @@ def translate_stream(
     window: int = WINDOW,
     details: Details = Details(),  # noqa: B008 - frozen
     prefix: str = "",
+    requests: bool = False,
     first: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[LineWindow]:
     """All lines in order. Lines are batched by length within a window; a window of 1 answers each line at once.
 
+    requests   the lines are requests in JSON (`nmt_cli.translator.requests`)
     first      number of the first line, from 0
     progress   called with the number of lines after each batch
     """
-    for sources in windows(lines, window):
-        prefixes = [prefix] * len(sources) if prefix else None
+    for part in windows(lines, window):
+        terms, sources = None, part
+        prefixes = [prefix] * len(part) if prefix else None
+        if requests:
+            parsed = [parse_request(number, line) for number, line in enumerate(part, start=first + 1)]
+            sources, terms = [one.source for one in parsed], [one.terms for one in parsed]
+            prefixes = [prefix if one.prefix is None else one.prefix for one in parsed]
         translations = translator.translate(
-            sources, details=details, prefixes=prefixes, first_line=first, progress=progress
+            sources, details=details, prefixes=prefixes, terms=terms, first_line=first, progress=progress
         )
         yield LineWindow(first, sources, translations)
         first += len(sources)

@@ -23,6 +23,7 @@ from nmt_cli.translator.decoding import (
     words_of,
 )
 from nmt_cli.translator.segmentation import Segment
+from nmt_cli.translator.terminology import TermResult, check_terms
 from nmt_cli.vocabulary import Vocabularies
 from nmt_cli.vocabulary.token_ids import EOS
 
@@ -59,6 +60,7 @@ class Translation:
     parts: int = 1
     reached_limit: bool = False  # the maximum length ended it; the model would have continued
     whole_words: tuple[bool, bool] = (False, False)  # whether each piece is a word, source and target
+    terms: tuple[TermResult, ...] = ()  # the terms that the source requires, and whether they are there
 
     @cached_property
     def source_groups(self) -> Groups:
@@ -170,6 +172,8 @@ def translation_of_hypotheses(
         )
         for hypothesis in hypotheses
     ]
+    if segment.required:
+        translations = [replace(one, terms=check_terms(segment.required, one.text)) for one in translations]
     return replace(translations[0], n_best=tuple(translations)) if n_best else translations[0]
 
 
@@ -218,6 +222,7 @@ def _join(segments: Sequence[Translation], separators: Sequence[str], config: Se
         parts=sum(segment.parts for segment in segments),
         reached_limit=any(segment.reached_limit for segment in segments),
         whole_words=first.whole_words,
+        terms=tuple(chain.from_iterable(segment.terms for segment in segments)),
     )
 
 

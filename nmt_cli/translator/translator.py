@@ -8,7 +8,7 @@ _search_batch   run the encoder and search, decode the hypotheses
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import replace
@@ -18,10 +18,9 @@ from typing import Any, Self, overload
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from nmt_cli.config import SearchConfig
-from nmt_cli.config.defaults import BATCH_TOKENS
+from nmt_cli.config.defaults import BATCH_TOKENS, TERMS_CASE, TERMS_INFLECTION, TermsCase
 from nmt_cli.corpus.cleaning import Normalization
 from nmt_cli.data.batch import pad_source
 from nmt_cli.data.batch_plan import cut_in_order
@@ -30,12 +29,14 @@ from nmt_cli.model import Seq2Seq
 from nmt_cli.model.device import choose_device
 from nmt_cli.model.fast.step_layout import prepare_for_search
 from nmt_cli.runtime.segments import replace_surrogates
-from nmt_cli.search import Ensemble, ModelScorer, Scorer, SearchTree, search
-from nmt_cli.search.stopping import MIN_ROWS
+from nmt_cli.search import Ensemble, ModelScorer, Phrase, Scorer, SearchTree, check_constrained, search
 from nmt_cli.translator.confidence import read_threshold
+from nmt_cli.translator.constraints import Terminology, banned_words, phrases_of, word_continuations
 from nmt_cli.translator.forced_decoding import MAX_TOKENS, PairScorer
 from nmt_cli.translator.loading import load_models
-from nmt_cli.translator.segmentation import Segment, check_prefixes, segment_lines
+from nmt_cli.translator.padding import pad_positions, pad_rows
+from nmt_cli.translator.segmentation import Segment, SegmentedLine, check_prefixes, segment_lines
+from nmt_cli.translator.terminology import BannedList, Glossary, TermPair
 from nmt_cli.translator.translation import (
     Details,
     Translation,
@@ -44,10 +45,9 @@ from nmt_cli.translator.translation import (
     translation_of_hypotheses,
 )
 from nmt_cli.vocabulary import Vocabularies
-from nmt_cli.vocabulary.token_ids import PAD, Ragged
+from nmt_cli.vocabulary.token_ids import Ragged
 
 _MAX_LOGITS = 1 << 24  # per step: 64 MB
-_MIN_POSITIONS = 16  # of a padded source on a CPU
 
 
 class Translator:
@@ -87,6 +87,7 @@ class Translator:
         self.normalization = normalization or Normalization()
         self.device = torch.device(device)
         self.batch_tokens = batch_tokens
+        self.terminology = Terminology(Glossary(normalization=self.normalization))
         self._autocast = autocast
         self.models = tuple(several)
         self._scorer: Scorer[Any, Any] = (
@@ -146,6 +147,31 @@ class Translator:
         changed.config = self.config.changed(settings)
         return changed
 
+    def with_terms(
+        self,
+        terms: Iterable[TermPair] = (),
+        *,
+        case: TermsCase = TERMS_CASE,
+        inflection: int = TERMS_INFLECTION,
+        banned: Iterable[str] = (),
+    ) -> Self:
+        """The same models with a glossary: where a source has a source term, its translation has the target term.
+
+        terms        pairs of source and target term; several targets for one source are alternatives
+        case         adapt: any case in the source, and a target that may be capitalized as the source is;
+                     keep: any case in the source, and the target as given; exact: both as given
+        inflection   number of letters that may follow each word of a source term
+        banned       words or phrases that no translation may contain
+        """
+        normal = self.normalization
+        glossary = Glossary(terms, case=case, inflection=inflection, normalization=normal)
+        if glossary:
+            check_constrained(self.config)
+        words = BannedList(tuple(normal(word) for word in banned))
+        changed = copy(self)
+        changed.terminology = Terminology(glossary, words, banned_words(words, self.vocabularies.target))
+        return changed
+
     @overload
     def translate(  # type: ignore[overload-overlap]  # a string is a sequence of strings, too
         self,
@@ -153,6 +179,7 @@ class Translator:
         *,
         details: Details = ...,
         prefixes: str | None = ...,
+        terms: Sequence[Sequence[str]] | None = ...,
         first_line: int = ...,
         progress: Callable[[int], None] | None = ...,
     ) -> Translation: ...
@@ -164,6 +191,7 @@ class Translator:
         *,
         details: Details = ...,
         prefixes: Sequence[str] | None = ...,
+        terms: Sequence[Sequence[Sequence[str]]] | None = ...,
         first_line: int = ...,
         progress: Callable[[int], None] | None = ...,
     ) -> list[Translation]: ...
@@ -174,6 +202,7 @@ class Translator:
         *,
         details: Details = Details(),  # noqa: B008 - frozen
         prefixes: str | Sequence[str] | None = None,
+        terms: Sequence[Any] | None = None,
         first_line: int = 0,
         progress: Callable[[int], None] | None = None,
     ) -> Translation | list[Translation]:
@@ -183,17 +212,24 @@ class Translator:
 
         details      what to return besides the text
         prefixes     what each translation starts with (a string if `texts` is one)
+        terms        for each text, pairs of source and target term in addition to `with_terms`, or lists of a target
+                     alone (only the inner list if `texts` is a string)
         first_line   number of the first text; it determines, with search.seed, what is sampled
         progress     called with the number of texts after each batch
         """
         if isinstance(texts, str):
             given = [prefixes] if isinstance(prefixes, str) else prefixes
             return self.translate(
-                [texts], details=details, prefixes=given, first_line=first_line, progress=progress
+                [texts],
+                details=details,
+                prefixes=given,
+                terms=None if terms is None else [terms],
+                first_line=first_line,
+                progress=progress,
             )[0]
         results = [blank_translation(details)] * len(texts)
         for rows, translations in self.batches(
-            texts, details=details, prefixes=prefixes, first_line=first_line
+            texts, details=details, prefixes=prefixes, terms=terms, first_line=first_line
         ):
             for row, translation in zip(rows.tolist(), translations, strict=True):
                 results[row] = translation
@@ -207,6 +243,7 @@ class Translator:
         *,
         details: Details = Details(),  # noqa: B008 - frozen
         prefixes: Sequence[str] | None = None,
+        terms: Sequence[Sequence[Sequence[str]]] | None = None,
         first_line: int = 0,
     ) -> Iterator[tuple[NDArray[np.int64], list[Translation]]]:
         """`translate` batch by batch: translations with the indices of their texts, without blank ones.
@@ -222,7 +259,7 @@ class Translator:
             vocabulary=self.vocabularies.source,
             max_tokens=self.max_tokens,
         )
-        waiting = [(line, [self._key(segment) for segment in line.segments]) for line in lines]
+        waiting = [(line, self._keys(line, terms)) for line in lines]
         distinct = list(dict.fromkeys(key for _, keys in waiting for key in keys))
         done: dict[Segment, Translation] = {}
         for segments, translations in self._search(distinct, details):
@@ -293,9 +330,15 @@ class Translator:
         )
         return scorer.score(sources, targets, details, first_line)
 
-    def _key(self, segment: Segment) -> Segment:
-        """Equal for segments that have the same translation."""
-        return segment if self.config.sampling else segment._replace(number=0)
+    def _keys(self, line: SegmentedLine, terms: Sequence[Sequence[Sequence[str]]] | None) -> list[Segment]:
+        """The segments of a line with their required terms; equal for segments that have the same translation."""
+        keys = []
+        for index, segment in enumerate(line.segments):
+            self.terminology.refuse_banned([segment.prefix], f"the prefix of line {segment.number + 1}")
+            own = () if terms is None else terms[line.row]
+            key = self.terminology.required(segment, own, first=index == 0)
+            keys.append(key if self.config.sampling else key._replace(number=0))
+        return keys
 
     def _search(
         self, segments: Sequence[Segment], details: Details
@@ -326,6 +369,10 @@ class Translator:
         if any(segment.prefix for segment in segments):
             prefix_ids = self._encode_prefixes(segments)
             prefixes = [prefix_ids[row].tolist() for row in range(len(segments))] + [[]] * padding
+        target = self.vocabularies.target
+        required: list[list[Phrase]] = []
+        if any(segment.required for segment in segments):
+            required = [phrases_of(segment.required, target) for segment in segments] + [[]] * padding
         n_best = self.config.n_best > 1
         tree = SearchTree() if details.tree else None
         with self._autocast():
@@ -335,13 +382,16 @@ class Translator:
                 memory,
                 lengths,
                 self.config,
-                banned=self.vocabularies.target.banned,
+                banned=target.banned,
+                words=self.terminology.words,
                 prefix=prefixes,
+                required=required,
+                continues=word_continuations(target) if required else None,
                 numbers=[*(segment.number for segment in segments), *[0] * padding],
                 real=len(segments),
                 scores=details.scores or n_best,
                 attention=details.attention or details.alignment,
-                alignment=self.vocabularies.target.has_unknown,
+                alignment=target.has_unknown,
                 tree=tree,
             )
         translations = []
@@ -367,22 +417,3 @@ def _refuse_string(*arguments: Sequence[str] | None) -> None:
     """A string is a sequence of strings, too, but nobody wants its characters one by one."""
     if any(isinstance(argument, str) for argument in arguments):
         raise UsageError("texts are given as a list, not as a string", hint="put it in brackets: [text]")
-
-
-# Batch padding on a CPU. A matrix product with fewer than 16 rows is summed in a different order, and so is a softmax
-# over fewer than 16 columns: the last bits of a sentence's scores, and in rare cases its translation, would depend on
-# its batch. A single sentence is not padded, because someone may be waiting: 16 rows take up to 2.5 times as long.
-
-
-def pad_rows(ids: Ragged) -> Ragged:
-    """Pad batches of 2 to 15 rows to 16, with copies of the last row, which is the shortest."""
-    missing = MIN_ROWS - len(ids)
-    if missing <= 0 or len(ids) == 1:
-        return ids
-    return ids.take(np.append(np.arange(len(ids)), np.full(missing, len(ids) - 1)))
-
-
-def pad_positions(source: Tensor) -> Tensor:
-    """Pad to at least 16 positions: source (B, S) → (B, max(S, 16))"""
-    missing = _MIN_POSITIONS - source.shape[1]
-    return source if missing <= 0 else torch.nn.functional.pad(source, (0, missing), value=PAD)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -163,6 +164,19 @@ class Vocabulary:
         return tuple(sorted(banned))
 
     @cached_property
+    def continues_word(self) -> NDArray[np.bool_]:
+        """For each id, whether it continues the word before it: it starts with a letter, a digit or a mark.
+
+        Bytes from 0x80 on are taken for letters. With kind `word`, every id is a word of its own.
+        """
+        starts = np.array([_is_letter(piece[:1]) for piece in self.pieces], np.bool_)
+        for token in np.flatnonzero(self.is_byte).tolist():
+            value = int(self.pieces[token][3:5], 16)
+            starts[token] = value >= 0x80 or _is_letter(chr(value))
+        starts[: EOS + 1] = False
+        return starts & (self.kind != "word")
+
+    @cached_property
     def _words(self) -> dict[str, int]:
         return {piece.removeprefix(_SPACE): token for token, piece in enumerate(self.pieces) if token > EOS}
 
@@ -301,6 +315,10 @@ class _TrainingText:
         except Exception as error:  # sentencepiece would keep only its text
             self.failure = error
             raise
+
+
+def _is_letter(character: str) -> bool:
+    return character == "_" or (character != "" and unicodedata.category(character)[0] in "LNM")
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.errors import NmtError
-from nmt_cli.search.candidates import exclude_repetitions, length_limits
+from nmt_cli.search.constraints import exclude_repetitions, length_limits
 from nmt_cli.vocabulary.token_ids import EOS
 from tests.search.toy import Toy
 

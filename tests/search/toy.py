@@ -10,7 +10,7 @@ from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.model.protocol import Memory, State
-from nmt_cli.search import Hypothesis, SearchTree, search
+from nmt_cli.search import BannedWords, Hypothesis, Phrase, SearchTree, search
 from nmt_cli.vocabulary.token_ids import EOS
 
 HISTORIES = 211  # prime, so that histories rarely collide
@@ -69,17 +69,25 @@ class Toy:
         config: SearchConfig,
         *,
         banned: Sequence[int] = (),
+        words: Sequence[BannedWords] = (),
         prefix: Sequence[Sequence[int]] | None = None,
+        required: Sequence[Sequence[Phrase]] = (),
+        continues: Sequence[int] = (),
         attention: bool = False,
         tree: SearchTree | None = None,
     ) -> list[list[Hypothesis]]:
+        within_words = torch.zeros(self.logits.shape[2], dtype=torch.bool)
+        within_words[list(continues)] = True
         return search(
             self,
             self.memory,
             self.lengths,
             config,
             banned=banned,
+            words=words,
             prefix=prefix,
+            required=required,
+            continues=within_words,
             attention=attention,
             tree=tree,
         )
