@@ -23,6 +23,7 @@ BELOW = {
     "preprocessing": {"corpus", "data", "vocabulary", "files", "config"},
     "model": {"data", "vocabulary", "config"},
     "runtime": set[str](),
+    "documents": {"runtime", "files"},
     "search": {"model", "vocabulary", "config"},
     "run": {"model", "data", "corpus", "vocabulary", "files", "config"},
     "info": {"run", "files", "config"},

@@ -35,13 +35,12 @@ from nmt_cli.explanation.explanation import (
 from nmt_cli.explanation.self_attention import self_attention_maps
 from nmt_cli.model import Seq2Seq
 from nmt_cli.run import RunDirectory
-from nmt_cli.runtime.words import SPACE, Groups, group_pieces
+from nmt_cli.runtime.words import SPACE, Groups, group_pieces, words_of
 from nmt_cli.search import Hypothesis, ModelScorer, SearchNode, SearchTree, search
 from nmt_cli.search.penalties import LengthNormalization, coverage_penalty
 from nmt_cli.translator.decoding import (
     decode_hypothesis,
     word_attention,
-    words_of,
 )
 from nmt_cli.translator.forced_decoding import force
 from nmt_cli.vocabulary import Vocabularies, Vocabulary

@@ -79,6 +79,24 @@ def _is_punctuation(piece: str) -> bool:
     return bool(text) and not any(character.isalnum() or character in "'’-" for character in text)
 
 
+def words_of(pieces: Sequence[str], groups: Groups) -> tuple[str, ...]:
+    """The text of each word, with characters that are spelled in bytes decoded."""
+    return tuple(_text([pieces[position] for position in group]) for group in groups)
+
+
+def _text(pieces: Sequence[str]) -> str:
+    texts: list[str] = []
+    data = bytearray()
+    for piece in pieces:
+        if BYTE.fullmatch(piece):
+            data.append(int(piece[3:5], 16))
+            continue
+        texts += [data.decode(errors="replace"), piece]
+        data.clear()
+    texts.append(data.decode(errors="replace"))
+    return "".join(texts).replace(SPACE, "").strip("\t\r")
+
+
 def links_of(attention: Any, source: Groups, target: Groups) -> Links:
     """Link each target word to the source word with the most attention; attention (T, S) is between pieces.
 

@@ -12,31 +12,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from nmt_cli.runtime.words import BYTE, SPACE, Groups, Links
+from nmt_cli.runtime.words import Groups, Links
 from nmt_cli.search import Hypothesis
 from nmt_cli.vocabulary import Vocabularies
 from nmt_cli.vocabulary.token_ids import UNK
 from nmt_cli.vocabulary.vocabulary import CONTROL
 
 _C1 = re.compile("[\x80-\x9f]")
-
-
-def words_of(pieces: Sequence[str], groups: Groups) -> tuple[str, ...]:
-    """The text of each word, with characters that are spelled in bytes decoded."""
-    return tuple(_text([pieces[position] for position in group]) for group in groups)
-
-
-def _text(pieces: Sequence[str]) -> str:
-    texts: list[str] = []
-    data = bytearray()
-    for piece in pieces:
-        if BYTE.fullmatch(piece):
-            data.append(int(piece[3:5], 16))
-            continue
-        texts += [data.decode(errors="replace"), piece]
-        data.clear()
-    texts.append(data.decode(errors="replace"))
-    return "".join(texts).replace(SPACE, "").strip("\t\r")
 
 
 def word_attention(attention: Tensor, source: Groups, target: Groups) -> Tensor:

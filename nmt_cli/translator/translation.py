@@ -13,14 +13,13 @@ from torch import Tensor
 
 from nmt_cli.config import SearchConfig
 from nmt_cli.runtime.segments import join_texts
-from nmt_cli.runtime.words import Groups, Links, group_pieces
+from nmt_cli.runtime.words import Groups, Links, group_pieces, words_of
 from nmt_cli.search import Hypothesis, SearchNode
 from nmt_cli.search.penalties import LengthNormalization
 from nmt_cli.translator.decoding import (
     decode_hypothesis,
     links_of,
     word_attention,
-    words_of,
 )
 from nmt_cli.translator.segmentation import Segment
 from nmt_cli.vocabulary import Vocabularies

@@ -48,7 +48,7 @@ def test_unequal_line_counts_are_an_error(tmp_path: Path) -> None:
 
 
 def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
-    path = archive(tmp_path / "x.zip", **{"x.en": b"a\n" * (1 << 26), "x.de": "b\n"})
+    path = archive(tmp_path / "x.zip", **{"x.en": b"a\n" * (1 << 26), "x.de": b"b\n"})
     assert "expands from" in failure(path).message
 
 

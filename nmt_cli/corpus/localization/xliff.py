@@ -13,7 +13,7 @@ _UNITS = frozenset({"trans-unit", "segment"})
 _SIDES = frozenset({"source", "seg-source", "target"})
 _ALTERNATIVES = frozenset({"alt-trans", "matches"})
 _UNTRANSLATED_STATES = frozenset({"new", "needs-translation", "initial"})
-_MACHINE_MADE = frozenset({"fuzzy-match", "leveraged-mt", "mt-suggestion"})
+_MACHINE_MADE = frozenset({"fuzzy-match", "leveraged-mt", "mt-suggestion", "nmt:machine"})
 
 
 class XliffUnits:
@@ -158,6 +158,7 @@ def _reason(attributes: dict[str, str]) -> str:
     state = attributes.get("state", "")
     if state in _UNTRANSLATED_STATES:
         return UNTRANSLATED
-    if state.startswith("needs-") or attributes.get("state-qualifier") in _MACHINE_MADE:
+    qualifiers = attributes.get("state-qualifier"), attributes.get("subState")
+    if state.startswith("needs-") or not _MACHINE_MADE.isdisjoint(qualifiers):
         return FUZZY
     return ""

@@ -1,0 +1,185 @@
+"""Segments to translated segments, with every placeholder in its place, or a reason why there is no translation.
+
+1. Each segment is cut into sentences, and tags are taken out. Placeholders stay in the text: the model may know them.
+2. All sentences go through the translator together. Where a tag was taken out, attention says where it belongs.
+3. Where a placeholder was not copied exactly, the sentence is translated without it, and it is inserted by attention.
+4. The finished segment is checked, independently of all this. One that fails is left untranslated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from nmt_cli.documents.accelerators import insert_accelerator, remove_accelerator
+from nmt_cli.documents.document import MAX_SEGMENT_CHARACTERS, Markup, Parts, Segment, merged
+from nmt_cli.documents.insertion import Alignment, Span, restore
+from nmt_cli.documents.placeholders import Recognizer
+from nmt_cli.documents.sentences import Line, lines_of, without_placeholders
+from nmt_cli.runtime.words import group_pieces, words_of
+
+_MOST_PLACEHOLDERS = 300  # in a sentence
+
+
+class Translated(Protocol):
+    """What is needed of a translation; translators of runs and of exported models return it."""
+
+    @property
+    def text(self) -> str:
+        """The translation."""
+
+    @property
+    def source_pieces(self) -> tuple[str, ...]:
+        """S pieces of the source, with <eos>."""
+
+    @property
+    def target_pieces(self) -> tuple[str, ...]:
+        """T pieces of the translation, with <eos>."""
+
+    @property
+    def attention(self) -> Any:
+        """Attention (T, S), if it was requested and the model has it."""
+
+    @property
+    def whole_words(self) -> tuple[bool, bool]:
+        """Whether each piece is a word, source and target."""
+
+
+TranslateLines = Callable[[Sequence[str], bool], Sequence[Translated]]
+"""Translations of lines, with attention if requested."""
+
+
+class Result(NamedTuple):
+    """The translation of a segment, or the reason why there is none."""
+
+    parts: Parts | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A segment, cut into lines."""
+
+    segment: Segment
+    accelerator: str
+    lines: tuple[Line, ...]
+    reason: str = ""  # why it cannot be translated
+
+
+class SegmentTranslator:
+    """Translates segments with any translator of lines."""
+
+    def __init__(self, translate: TranslateLines, recognizer: Recognizer | None = None) -> None:
+        self._translate = translate
+        self._recognizer = recognizer or Recognizer()
+
+    def translate(self, segments: Sequence[Segment]) -> list[Result]:
+        """One result for each segment; the lines of all of them share batches."""
+        plans = [self._plan(segment) for segment in segments]
+        lines = [line for plan in plans for line in plan.lines if line.is_text]
+        first = self._restored(lines)
+        failed = [line for line in dict.fromkeys(lines) if first[line] is None]
+        second = self._restored(list(map(without_placeholders, failed)))
+        for line in failed:
+            first[line] = second[without_placeholders(line)]
+        results = [self._result(plan, first) for plan in plans]
+        again = [row for row, result in enumerate(results) if result.parts is None and not plans[row].reason]
+        if again:
+            lines = [line for row in again for line in plans[row].lines if line.is_text]
+            hidden = self._restored(list(map(without_placeholders, lines)))
+            found = {line: hidden[without_placeholders(line)] for line in lines}
+            for row in again:
+                results[row] = self._result(plans[row], found)
+        return results
+
+    def line_count(self, segment: Segment) -> int:
+        """Number of lines that the translator sees, at least 1."""
+        return max(1, segment.size // 100)
+
+    def _plan(self, segment: Segment) -> _Plan:
+        if segment.size > MAX_SEGMENT_CHARACTERS:
+            return _Plan(segment, "", (), f"it has {segment.size:,} characters")
+        recognized, accelerator = self._recognizer.split(segment.parts, segment.syntax), ""
+        if segment.accelerators:
+            recognized, accelerator = remove_accelerator(recognized)
+        lines = tuple(lines_of(recognized, hard_breaks=segment.hard_breaks))
+        most = max((len(line.placed) for line in lines), default=0)
+        if most > _MOST_PLACEHOLDERS:
+            return _Plan(segment, "", (), f"a sentence has {most:,} placeholders")
+        return _Plan(segment, accelerator, lines)
+
+    def _restored(self, lines: Sequence[Line]) -> dict[Line, Parts | None]:
+        """The translations of lines with their markup; None where a placeholder was not copied exactly."""
+        results: dict[Line, Parts | None] = {}
+        distinct = list(dict.fromkeys(lines))
+        for hides in (False, True):
+            chosen = [line for line in distinct if line.hides is hides]
+            with_text = [line for line in chosen if line.text.strip()]
+            translations = self._translate([line.text for line in with_text], hides) if with_text else []
+            for line, translation in zip(with_text, translations, strict=True):
+                text = translation.text.strip()
+                if text == line.text:
+                    results[line] = line.parts
+                    continue
+                alignment = aligned(line.text, text, translation) if hides else None
+                results[line] = restore(line, text, alignment) if text else None
+        return results
+
+    def _result(self, plan: _Plan, translations: dict[Line, Parts | None]) -> Result:
+        if plan.reason:
+            return Result(None, plan.reason)
+        parts: list[str | Markup] = []
+        for line in plan.lines:
+            found = translations[line] if line.is_text else line.parts
+            if found is None:
+                return Result(None, "the model did not translate it")
+            parts += [*line.before, *found, *line.after]
+        if plan.accelerator:
+            inserted = insert_accelerator(merged(parts), plan.accelerator)
+            if inserted is None:
+                return Result(None, f"there is no place for {plan.accelerator[0]}")
+            parts = list(inserted)
+        target = merged([part.raw if isinstance(part, Markup) and part.literal else part for part in parts])
+        problem = self._recognizer.problem(plan.segment, target)
+        return Result(None, problem) if problem else Result(target)
+
+
+def aligned(source: str, target: str, translation: Translated) -> Alignment | None:
+    """Words with punctuation apart, their places in the texts, and A_ji = Σ_{s ∈ i} mean_{t ∈ j} α_ts between them."""
+    if translation.attention is None:
+        return None
+    attention = np.asarray(translation.attention, np.float32)  # (T, S)
+    sides: list[tuple[list[list[int]], list[Span]]] = []
+    for text, pieces, whole in (
+        (source, translation.source_pieces, translation.whole_words[0]),
+        (target, translation.target_pieces, translation.whole_words[1]),
+    ):
+        groups = group_pieces(pieces, whole_words=whole, separate_punctuation=True)
+        spans = _located(words_of(pieces, groups), text)
+        kept = [(list(group), span) for group, span in zip(groups, spans, strict=True) if span]
+        sides.append(([group for group, _ in kept], [span for _, span in kept if span]))
+    (sources, source_spans), (targets, target_spans) = sides
+    if not sources or not targets:
+        return None
+    columns = np.stack([attention[:, group].sum(axis=1) for group in sources], axis=1)  # (T, I)
+    weights = np.stack([columns[group].mean(axis=0) for group in targets])  # (J, I)
+    return Alignment(source_spans, target_spans, weights)
+
+
+def _located(words: Iterable[str], text: str) -> list[Span | None]:
+    """Where each word stands in the text; None for one that is not there, because it was normalized."""
+    lowered = text.lower()
+    same = len(lowered) == len(text)
+    spans: list[Span | None] = []
+    position = 0
+    for word in words:
+        at = lowered.find(word.lower(), position) if same else text.find(word, position)
+        if at < 0 or not word:
+            spans.append(None)
+            continue
+        spans.append((at, at + len(word)))
+        position = at + len(word)
+    return spans
