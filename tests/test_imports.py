@@ -26,7 +26,7 @@ BELOW = {
     "documents": {"runtime", "files"},
     "search": {"model", "vocabulary", "config"},
     "run": {"model", "data", "corpus", "vocabulary", "files", "config"},
-    "info": {"run", "files", "config"},
+    "info": {"run", "data", "files", "config"},
     "translator": {"runtime", "search", "run", "model", "data", "corpus", "vocabulary", "files", "config"},
     "export": {"runtime", "run", "model", "data", "vocabulary", "files", "config"},
     "training": {"translator", "run", "model", "data", "metrics", "drawing", "files", "config"},

@@ -125,8 +125,8 @@ def target_language(
     for system in systems:
         if system.run is not None:
             return system.run.facts.target_lang, f"of {system.name}"
-        if system.exported is not None and (language := language_of_export(system.exported)):
-            return language, f"of {system.name}"
+        if system.exported is not None:
+            return language_of_export(system.exported), f"of {system.name}"
     for path in (*references, *(system.path for system in systems)):
         if language := language_of(path):
             return language, f"by the name {path.name}"

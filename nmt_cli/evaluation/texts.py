@@ -32,10 +32,13 @@ _NOT_LANGUAGES = ("txt", "tok", "bpe", "out", "hyp", "ref", "src", "tgt", "trg",
 class Text:
     """A text that is read once, a block at a time; `lines` and `sha256` are final when it has been read."""
 
-    def __init__(self, name: str, path: Path | None, pieces: Iterable[bytes]) -> None:
+    def __init__(
+        self, name: str, path: Path | None, pieces: Iterable[bytes], *, check_text: bool = True
+    ) -> None:
+        """`check_text`: binary data is an error."""
         self.name, self.path = name, path
         self._hash = hashlib.sha256()
-        self._reader = LineReader(name, self._hashed(pieces))
+        self._reader = LineReader(name, self._hashed(pieces), check_text=check_text)
 
     @classmethod
     def open(cls, path: Path) -> Text:
@@ -48,8 +51,9 @@ class Text:
 
     @classmethod
     def of_lines(cls, name: str, lines: Sequence[str]) -> Text:
-        """Lines that are already in memory."""
-        return cls(name, None, (f"{line}\n".encode(errors="replace") for line in lines))
+        """Lines that are already in memory: text, however odd the translations of a poor model look."""
+        pieces = (f"{line}\n".encode(errors="replace") for line in lines)
+        return cls(name, None, pieces, check_text=False)
 
     def take(self, count: int) -> list[str]:
         """The next `count` lines, or fewer at the end."""

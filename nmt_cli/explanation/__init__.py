@@ -3,7 +3,9 @@
 explanation      `Explanation`, the value: words, attention, confidence, alternatives, the beam
 explainer        `Explainer`: search and forced decoding of a sentence with the model of a run
 self_attention   the self-attention maps of an LSTMN or a Transformer
-page             an interactive HTML page: page.css, elements.js, attention.js, beam.js, page.js
+views            the script and style that draw them in a browser: elements.js, words.js, matrix.js, beam.js, views.js,
+                 views.css
+page             an interactive HTML page: page.html, page.css, page.js
 
 The names exported here need no torch; `nmt_cli.explanation.explainer` does.
 """
@@ -21,6 +23,7 @@ from nmt_cli.explanation.explanation import (
     explanations_json,
 )
 from nmt_cli.explanation.page import explanation_page
+from nmt_cli.explanation.views import views_script, views_style
 
 __all__ = [
     "Alternative",
@@ -34,4 +37,6 @@ __all__ = [
     "attention_svg",
     "explanation_page",
     "explanations_json",
+    "views_script",
+    "views_style",
 ]

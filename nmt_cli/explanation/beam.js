@@ -1,39 +1,59 @@
 // The beam: a column for each step, and lines from each hypothesis to its continuations.
-class BeamTree {
+const ROW = 34, BETWEEN = 26, LONGEST_PIECE = 18; // the last in characters
+
+class BeamView {
   constructor(steps) {
     this.steps = steps;
     this.detail = make("p", { class: "detail", "aria-live": "polite" });
+    this.scroll = scroller("beam");
     const box = make("input", { type: "checkbox" });
     box.addEventListener("change", () => this.show(box.checked));
-    this.scroll = make("div", { class: "scroll" });
-    this.label = make("label", {}, box, " show dropped candidates");
+    const pieces = steps.flat().map((node) => node.piece);
+    this.elements = [make("label", {}, box, " show dropped candidates"), this.scroll, this.detail, legend(pieces)];
     this.show(false);
   }
 
   show(dropped) {
-    const high = 34, wide = 26, columns = [];
-    let x = 70, slots = new Map([[0, { x: 8, y: 8, width: 44, piece: "", before: null }]]);
-    let tallest = 1;
-    for (const step of this.steps) {
+    this.selection = new Selection((one, two) => one === two);
+    const columns = this.place(dropped), items = columns.flat();
+    const width = Math.max(...items.map((item) => item.x + item.width)) + 8;
+    const height = Math.max(...columns.map((column) => column.length)) * ROW + 16;
+    const picture = draw("svg", { class: "tree", width, height, role: "group", "aria-label": "beam" });
+    picture.append(...items.map((item) => this.edge(item)));
+    picture.append(draw("text", { x: 12, y: 25, class: "p" }, "<bos>"));
+    picture.append(...items.map((item) => this.box(item)));
+    this.scroll.replaceChildren(picture);
+    roving(items.map((item) => item.element), (key, at) => items.indexOf(this.neighbor(columns, items, items[at], key)));
+    this.selection.watchers.push(() => this.update(items));
+    this.update(items);
+  }
+
+  // The candidates of each step with their positions; `before` is the hypothesis that a candidate continues.
+  place(dropped) {
+    let x = 70, slots = new Map([[0, { x: 8, y: 8, width: 44 }]]);
+    return this.steps.map((step) => {
       const shown = step.filter((node) => dropped || node.ended || node.slot !== null);
       const longest = Math.max(4, ...shown.map((node) => [...node.piece].reduce((sum, c) => sum + (c > "\u2e80" || c === "\u2581" ? 1.7 : 1), 0)));
-      const width = Math.min(longest, 18) * 7.4 + 54, following = new Map();
-      columns.push(shown.map((node, row) => {
-        const item = { node, x, y: 8 + row * high, width, piece: node.piece, before: slots.get(node.parent) };
+      const width = Math.min(longest, LONGEST_PIECE) * 7.4 + 54, following = new Map();
+      const column = shown.map((node, row) => {
+        const item = { node, x, y: 8 + row * ROW, width, before: slots.get(node.parent) };
         if (node.slot !== null) following.set(node.slot, item);
         return item;
-      }));
-      tallest = Math.max(tallest, shown.length);
+      });
       slots = following;
-      x += width + wide;
-    }
-    const picture = draw("svg", { class: "tree", width: x, height: tallest * high + 16, role: "group", "aria-label": "beam" });
-    const items = columns.flat();
-    for (const item of items) picture.append(this.edge(item));
-    picture.append(draw("text", { x: 12, y: 25, class: "p" }, "<bos>"));
-    for (const item of items) picture.append(this.box(item, items));
-    this.scroll.replaceChildren(picture);
-    this.look(null, items);
+      x += width + BETWEEN;
+      return column;
+    });
+  }
+
+  // Where an arrow key leads: to the hypothesis before, to the first continuation, or up and down within a step.
+  neighbor(columns, items, item, key) {
+    const column = columns.find((one) => one.includes(item)), row = column.indexOf(item);
+    if (key === "ArrowLeft") return item.before;
+    if (key === "ArrowRight") return items.find((one) => one.before === item);
+    if (key === "ArrowUp") return column[row - 1];
+    if (key === "ArrowDown") return column[row + 1];
+    return undefined;
   }
 
   edge(item) {
@@ -45,33 +65,35 @@ class BeamTree {
     return item.edge;
   }
 
-  box(item, items) {
+  box(item) {
     const { node, x, y, width } = item;
-    const text = [...node.piece].length > 18 ? `${[...node.piece].slice(0, 17).join("")}…` : node.piece;
+    const text = [...node.piece].length > LONGEST_PIECE ? `${[...node.piece].slice(0, LONGEST_PIECE - 1).join("")}…` : node.piece;
     const state = node.ended ? " ended" : node.slot === null ? " dropped" : "";
-    item.element = draw("g", { class: `node${node.best ? " best" : ""}${state}`, tabindex: "0", role: "img", "aria-label": `${node.piece} ${percent(node.probability)}` },
+    item.element = draw("g", { class: `node${node.best ? " best" : ""}${state}`, role: "img", "aria-label": `${node.piece} ${percent(node.probability)}` },
       draw("rect", { x, y, width, height: 26, rx: 5 }),
       draw("text", { x: x + 8, y: y + 17 }, text),
       draw("text", { x: x + width - 6, y: y + 17, class: "p", "text-anchor": "end" }, percent(node.probability)));
-    for (const name of ["pointerenter", "focus"]) item.element.addEventListener(name, () => this.look(item, items));
-    for (const name of ["pointerleave", "blur"]) item.element.addEventListener(name, () => this.look(null, items));
+    this.selection.attach(item.element, item);
     return item.element;
   }
 
-  look(item, items) {
-    const way = [];
-    for (let at = item; at && at.node; at = at.before) way.unshift(at);
-    const lit = new Set(way);
-    for (const one of items) {
-      one.element.classList.toggle("lit", lit.has(one));
-      one.edge.classList.toggle("lit", lit.has(one));
+  update(items) {
+    const { active } = this.selection, path = [];
+    for (let at = active; at && at.node; at = at.before) path.unshift(at);
+    const lit = new Set(path);
+    for (const item of items) {
+      item.element.classList.toggle("lit", lit.has(item));
+      item.edge.classList.toggle("lit", lit.has(item));
     }
-    if (!item) {
-      this.detail.replaceChildren("Hover over or tab to a candidate to read its prefix. Blue: the best translation; green: finished.");
-      return;
-    }
-    const said = way.map((one) => one.piece).join("").replaceAll("\u2581", " ").trim();
-    const fate = item.node.ended ? "finished" : item.node.slot === null ? "dropped" : "kept";
-    this.detail.replaceChildren(make("b", { dir: direction(said) }, said), ` · log P ${item.node.log_probability.toFixed(2)} · ${fate}`);
+    this.detail.replaceChildren(...(active ? this.describe(active.node, path) : [
+      "Point at a candidate, tap it, or move with Tab and the arrow keys to read its prefix. ",
+      "Blue: the best translation; green: finished.",
+    ]));
+  }
+
+  describe(node, path) {
+    const prefix = path.map((item) => item.node.piece).join("").replaceAll("\u2581", " ").trim();
+    const fate = node.ended ? "finished" : node.slot === null ? "dropped" : "kept";
+    return [make("b", { dir: direction(prefix) }, prefix), ` · log P ${node.log_probability.toFixed(2)} · ${fate}`];
   }
 }

@@ -6,29 +6,32 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from nmt_cli.drawing.attention import attention_svg
-from nmt_cli.drawing.html import render, resource
+from nmt_cli.drawing.html import content_security_policy, render, resource
 from nmt_cli.explanation.explanation import Explanation
+from nmt_cli.explanation.views import views_script, views_style
 
 _PACKAGE = "nmt_cli.explanation"
-_SCRIPTS = ("elements.js", "attention.js", "beam.js", "page.js")  # each uses those before it
-
-# The browser must not fetch anything, whatever a sentence contains.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 
-def explanation_page(explanations: Sequence[Explanation]) -> str:
-    """The page for one or more explanations from one model."""
+def explanation_page(explanations: Sequence[Explanation], *, open_beam: bool = False) -> str:
+    """The page for one or more explanations from one model; `open_beam` unfolds the beams."""
     first = explanations[0]
+    style = views_style() + resource(_PACKAGE, "page.css")
+    script = views_script() + resource(_PACKAGE, "page.js")
+    data = {
+        "explanations": [explanation.to_data() for explanation in explanations],
+        "open": ["matrix", "beam"] if open_beam else ["matrix"],
+    }
     return render(
         _PACKAGE,
         "page.html",
-        policy=_POLICY,
+        policy=content_security_policy(style=style, script=script),
         title=f"nmt explain: {first.system}, {first.source_lang} → {first.target_lang}",
         note=first.note,
-        style=Markup(resource(_PACKAGE, "page.css")),
+        style=Markup(style),
         pictures=[(explanation, _picture(explanation)) for explanation in explanations],
-        data=Markup(script_data([explanation.to_data() for explanation in explanations])),
-        script=Markup("\n".join(resource(_PACKAGE, name) for name in _SCRIPTS)),
+        data=Markup(script_data(data)),
+        script=Markup(script),
     )
 
 

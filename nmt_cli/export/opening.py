@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from nmt_cli.errors import NmtError
+from nmt_cli.data.text_files import is_language
+from nmt_cli.errors import DirectoryError, NmtError
+from nmt_cli.files.atomic import MANIFEST
+from nmt_cli.files.guarded import GuardedDirectory, parse_json
+from nmt_cli.files.manifest import Manifest, creates
 
 KIND = "export"
 
@@ -15,17 +18,34 @@ KIND = "export"
 def is_export(path: Path) -> bool:
     """Whether `nmt export` wrote this folder."""
     try:
-        return bool(json.loads((path / "manifest.json").read_text("utf-8"))["kind"] == KIND)
-    except (OSError, ValueError, KeyError, TypeError):
+        return bool(GuardedDirectory(path).read_json(MANIFEST)["kind"] == KIND)
+    except (OSError, ValueError, KeyError, TypeError, DirectoryError):
         return False
 
 
-def language_of_export(path: Path) -> str | None:
+def check_export(path: Path) -> None:
+    """Raise an error if an exported folder contains links or devices.
+
+    The runtime, which also works alone, compares the hash of each file that it uses.
+    """
+    _files(path).directory.check()
+
+
+def language_of_export(path: Path) -> str:
     """The target language of an exported model."""
     try:
-        return str(json.loads((path / "settings.json").read_text("utf-8"))["target_language"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+        language = parse_json(_files(path).read("settings.json"))["target_language"]
+        if not is_language(language):
+            raise ValueError("target_language")
+    except (ValueError, KeyError, TypeError) as error:
+        raise DirectoryError(
+            f"{path / 'settings.json'} is damaged", hint="copy the whole folder again"
+        ) from error
+    return str(language)
+
+
+def _files(path: Path) -> Manifest:
+    return Manifest(GuardedDirectory(path), KIND, creates(KIND))
 
 
 @contextmanager

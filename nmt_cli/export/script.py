@@ -6,7 +6,17 @@ import ast
 from importlib import resources
 
 # In the order in which they build on each other.
-_MODULES = ("words", "segments", "formats", "search", "vocabulary", "model", "translation", "translate")
+_MODULES = (
+    "words",
+    "segments",
+    "formats",
+    "search",
+    "settings",
+    "vocabulary",
+    "model",
+    "translation",
+    "translate",
+)
 _PACKAGE = "nmt_cli.runtime"
 
 REQUIREMENTS = "numpy>=1.26\nonnxruntime>=1.18\nsentencepiece>=0.2.0\n"

@@ -29,7 +29,9 @@ _TRUST = "nmt writes ordinary files only; get the directory from a source you tr
 def parse_json(content: bytes) -> Any:
     """A JSON document; ValueError for anything that is not one, even NaN, numbers out of range and endless nesting."""
     try:
-        return json.loads(content.decode(), parse_constant=_not_a_number, parse_float=_finite)
+        return json.loads(
+            content.decode(), parse_constant=_not_a_number, parse_float=_finite, parse_int=_integer
+        )
     except RecursionError as error:
         raise ValueError("too deeply nested") from error
 
@@ -275,8 +277,13 @@ def _not_a_number(text: str) -> NoReturn:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text} is out of range")
+        raise ValueError(f"the number {text[:20]}… is out of range")
     return number
+
+
+def _integer(text: str) -> int:
+    _finite(text)  # an integer that a float cannot hold would fail later, where it is printed or divided
+    return int(text)
 
 
 def _raise(error: OSError) -> None:

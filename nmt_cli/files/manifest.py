@@ -54,7 +54,7 @@ class Manifest:
         Raises an error if the directory is of another kind or a newer format, contains links or devices, or was
         changed after it was written.
         """
-        again = f"`nmt {'preprocess' if kind == 'data' else 'train'}` creates a new one"
+        again = creates(kind)
         if not path.is_dir():
             raise DirectoryError(f"there is no directory {path}", hint=f"check the name; {again}")
         directory = GuardedDirectory(path)
@@ -201,8 +201,19 @@ class Manifest:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DirectoryError(f"{path / MANIFEST} is damaged", hint=self._again) from error
         if kind != self.kind:
-            raise DirectoryError(f"{path} is a {kind} directory", hint=f"give a {self.kind} directory")
+            raise DirectoryError(f"{path} is {a_directory(kind)}", hint=f"give {a_directory(self.kind)}")
         return files
+
+
+def creates(kind: str) -> str:
+    """How to make a new directory of this kind, for hints."""
+    commands = {"data": "preprocess", "demo": "demo-data", "export": "export"}
+    return f"`nmt {commands.get(kind, 'train')}` creates a new one"
+
+
+def a_directory(kind: str) -> str:
+    """Such as "a run directory", for messages."""
+    return f"{'an' if kind == 'export' else 'a'} {kind} directory"
 
 
 def file_facts(content: Any) -> FileFacts:

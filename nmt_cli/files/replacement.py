@@ -11,12 +11,13 @@ from pathlib import Path
 from nmt_cli.errors import DirectoryError
 from nmt_cli.files.atomic import MANIFEST, PARTIAL_FILE
 from nmt_cli.files.guarded import GuardedDirectory
-from nmt_cli.files.manifest import Manifest
+from nmt_cli.files.manifest import Manifest, a_directory
 
 # What training and evaluation add to a run after its manifest was written.
 _RUN_FILES = re.compile(
-    r"README\.md|metrics\.jsonl|scores\.jsonl|samples\.json|curves\.svg|lock|state/current\.json"
+    r"README\.md|metrics\.jsonl|scores\.jsonl|samples\.json|confidence\.json|curves\.svg|lock|state/current\.json"
     r"|(state|checkpoints)/update-\d+\.safetensors|(model|config)-[0-9a-f]{8}\.(safetensors|json)"
+    r"|tensorboard/events\.out\.tfevents\.\d+\.nmt"
 )
 
 
@@ -48,7 +49,7 @@ def _refusal(path: Path, kind: str) -> str | None:
         directory.check()
         manifest = Manifest(directory, kind, "")
     except DirectoryError as error:
-        return f"is not a {kind} directory that nmt wrote ({error.message})"
+        return f"is not {a_directory(kind)} that nmt wrote ({error.message})"
     for name in _files(path):
         ours = name == MANIFEST or name in manifest or PARTIAL_FILE.fullmatch(Path(name).name)
         if not ours and not (kind == "run" and _RUN_FILES.fullmatch(name)):

@@ -1,23 +1,26 @@
-"""A run directory at a glance, read from its small files."""
+"""A run directory at a glance. Every file is checked like anywhere else, but nothing needs torch."""
 
 from __future__ import annotations
 
-import json
 import math
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nmt_cli.config import Config, load_resolved
+from nmt_cli.config import Config
+from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import DirectoryError, UsageError
-from nmt_cli.files.atomic import MANIFEST
-from nmt_cli.files.guarded import JSON_LIMIT, GuardedDirectory
-from nmt_cli.files.manifest import check_manifest
+from nmt_cli.files.atomic import MANIFEST, FileFacts
+from nmt_cli.files.guarded import GuardedDirectory, parse_json
+from nmt_cli.files.manifest import Manifest
+from nmt_cli.files.verified import is_verified
 from nmt_cli.info.machine import disk_use
-from nmt_cli.run.logs import MetricsLog, ScoresLog
+from nmt_cli.run.facts import KIND, MODEL, RunFacts, parse_settings
+from nmt_cli.run.header import read_header
+from nmt_cli.run.logs import MetricsLog, ScoresLog, is_score
 
-_MODEL = "model.safetensors"
 _SCORE = ("metric", "score", "interval", "signature")
 
 
@@ -65,35 +68,24 @@ def find_runs(paths: Iterable[Path]) -> list[Path]:
             raise UsageError(
                 f"{path} is a file, not a run directory", hint="name directories: nmt info DIR..."
             )
-        inside = [] if (path / MANIFEST).exists() else list(_runs_inside(path))
-        if not inside:
-            check_manifest(path, "run")
+        # Not `exists`, which is false for a link to nowhere.
+        inside = [] if os.path.lexists(path / MANIFEST) else list(_runs_inside(path))
         found += inside or [path]
     return found
 
 
 def run_info(path: Path) -> RunInfo:
     """Information about one run."""
-    check_manifest(path, "run")
-    try:
-        directory = GuardedDirectory(path)
-        facts = directory.read_json("run.json")
-        resolved = load_resolved(directory.read("config.json", limit=JSON_LIMIT))
-        model_sha256 = directory.read_json(MANIFEST)["files"].get(_MODEL, {}).get("sha256")
-        languages = facts["source_lang"], facts["target_lang"]
-        data, data_sha256 = facts["data"], facts["data_sha256"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DirectoryError(
-            f"the settings in {path} cannot be read: {error}", hint="copy the whole directory again"
-        ) from error
+    files = Manifest.open(path, KIND)
+    facts, resolved = parse_settings(files)
     config, records = resolved.config, MetricsLog(path).read()
     best: dict[str, Any] = next(
-        (r for r in reversed(records) if r.get("kind") == "validation" and r.get("best")), {}
+        (r for r in reversed(records) if r["kind"] == "validation" and r.get("best")), {}
     )
     return RunInfo(
         path=str(path),
-        source_lang=languages[0],
-        target_lang=languages[1],
+        source_lang=facts.source_lang,
+        target_lang=facts.target_lang,
         preset=config.model.preset,
         settings={
             name: _value(config, name)
@@ -104,20 +96,21 @@ def run_info(path: Path) -> RunInfo:
             [
                 *([f"{config.vocabulary.size:,}"] if config.vocabulary.size is not None else []),
                 config.vocabulary.kind,
-                "shared" if (path / "shared.model").exists() else "separate",
+                "shared" if "shared.model" in files else "separate",
             ]
         ),
-        parameters=_parameters(path / _MODEL),
-        data=data,
-        data_sha256=data_sha256,
-        training_pairs=_training_pairs(Path(data)),
-        validation_pairs=_lines(path, "valid", languages[1]),
-        test_pairs=_lines(path, "test", languages[1]),
+        parameters=_parameters(files),
+        data=facts.data,
+        data_sha256=facts.data_sha256,
+        training_pairs=_training_pairs(facts),
+        validation_pairs=_lines(files, "valid", facts),
+        test_pairs=_lines(files, "test", facts),
         update=best.get("update"),
         epoch=best.get("epoch"),
-        hours=max((r["seconds"] for r in records if r.get("kind") == "step"), default=0.0) / 3600 or None,
+        hours=max((r["seconds"] for r in records if r.get("seconds") is not None), default=0.0) / 3600
+        or None,
         validation={key: best[key] for key in ("bleu", "chrf", "perplexity") if best.get(key) is not None},
-        test=list(_test_scores(path, model_sha256)),
+        test=list(_test_scores(files)),
         bytes=disk_use(path),
         training_bytes=disk_use(path / "checkpoints") + disk_use(path / "state"),
     )
@@ -128,10 +121,10 @@ def _runs_inside(path: Path) -> Iterator[Path]:
     for pattern in (f"*/{MANIFEST}", f"*/*/{MANIFEST}"):
         for manifest in sorted(path.glob(pattern)):
             try:
-                kind = json.loads(manifest.read_text("utf-8"))["kind"]
-            except (OSError, ValueError, KeyError, TypeError):
+                kind = GuardedDirectory(manifest.parent).read_json(MANIFEST)["kind"]
+            except (OSError, ValueError, KeyError, TypeError, DirectoryError):
                 continue
-            if kind == "run" and not manifest.parent.name.startswith("."):
+            if kind == KIND and not manifest.parent.name.startswith("."):
                 yield manifest.parent
 
 
@@ -140,45 +133,45 @@ def _value(config: Config, name: str) -> Any:
     return config.model_dump(mode="json")[section][key]
 
 
-def _parameters(path: Path) -> int | None:
-    """The number of weights, from the header of a safetensors file."""
+def _parameters(files: Manifest) -> int | None:
+    """The number of weights, from the header of the model; None if there is no model yet."""
+    path = files.directory.path / MODEL
+
+    def count(descriptor: int, facts: FileFacts) -> int:
+        # The file may be large, so it is hashed only when it has changed.
+        if not is_verified(path, descriptor, facts["sha256"], purpose="weights", check=lambda: None):
+            raise files.changed(MODEL)
+        header = read_header(descriptor, path, hint="copy the whole directory again")
+        return sum(math.prod(tensor.shape) for tensor in header.values())
+
+    return files.use(MODEL, count) if MODEL in files else None
+
+
+def _training_pairs(facts: RunFacts) -> int | None:
+    """From the data directory, if the one that the run was trained on is still there."""
     try:
-        with path.open("rb") as file:
-            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        shapes: list[list[int]] = [
-            tensor["shape"] for name, tensor in header.items() if name != "__metadata__"
-        ]
-        return sum(map(math.prod, shapes))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError, MemoryError) as error:
-        raise DirectoryError(
-            f"{path} is not a safetensors file", hint="copy the whole directory again"
-        ) from error
-
-
-def _training_pairs(data: Path) -> int | None:
-    try:
-        corpora: list[dict[str, int]] = json.loads((data / "corpora.json").read_text("utf-8"))["corpora"]
-        return sum(corpus["stop"] - corpus["start"] for corpus in corpora)
-    except (OSError, ValueError, KeyError, TypeError):
+        files = Manifest(GuardedDirectory(Path(facts.data)), "data", "")
+        if files.sha256 != facts.data_sha256:
+            return None
+        corpora: list[dict[str, int]] = parse_json(files.read("corpora.json"))["corpora"]
+        return int(sum(corpus["stop"] - corpus["start"] for corpus in corpora))
+    except (OSError, ValueError, KeyError, TypeError, DirectoryError):
         return None
 
 
-def _lines(path: Path, split: str, language: str) -> int:
-    for name in (f"{split}.{language}", f"{split}.target.{language}"):
-        if (path / name).exists():
-            return (path / name).read_bytes().count(b"\n")
-    return 0
+def _lines(files: Manifest, split: str, facts: RunFacts) -> int:
+    """The number of lines of the validation or test set."""
+    name = text_names(split, facts.source_lang, facts.target_lang)[-1]
+    return files.read(name).count(b"\n") if name in files else 0
 
 
-def _test_scores(path: Path, model_sha256: str | None) -> Iterator[TestScore]:
+def _test_scores(files: Manifest) -> Iterator[TestScore]:
     """The latest score for each test set and signature, of this model only."""
     found: dict[tuple[str, str], TestScore] = {}
-    for record in ScoresLog(path).read():
-        if record.get("model_sha256") == model_sha256:
-            for score in record.get("scores", ()):
-                if score.get("score") is not None:
-                    row = TestScore(record["test_set"], *(score[key] for key in _SCORE))
-                    found[row.test_set, row.signature] = row
+    model = files.files[MODEL]["sha256"] if MODEL in files else None
+    for record in ScoresLog(files.directory.path).read():
+        if is_score(record) and record.get("model_sha256") == model:
+            for score in record["scores"]:
+                row = TestScore(record["test_set"], *(score[key] for key in _SCORE))
+                found[row.test_set, row.signature] = row
     yield from found.values()

@@ -1,9 +1,12 @@
 """The run directory: what `nmt train` writes and every other command reads.
 
 directory     layout, creation, opening, publishing a model; the lock: one training process at a time
+facts         run.json and config.json
 checkpoint    what resume needs, made current by one rename
+header        shapes and types of the tensors in a file
 weights       the tensors of a model by name; loading and averaging them
 logs          metrics.jsonl and scores.jsonl
+tensorboard   the metrics as TensorBoard event files
 model_card    README.md
 average       the average of several models: `nmt average`
 """
@@ -13,9 +16,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nmt_cli.run.directory import RunDirectory, RunFacts
+    from nmt_cli.run.directory import RunDirectory
 
-__all__ = ["RunDirectory", "RunFacts"]
+__all__ = ["RunDirectory"]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,8 @@ from torch import Tensor
 from nmt_cli.errors import UsageError
 from nmt_cli.files.manifest import write_manifest
 from nmt_cli.run.checkpoint import Checkpoints
-from nmt_cli.run.directory import KIND, MODEL, RunDirectory, listed, new_run
+from nmt_cli.run.directory import RunDirectory, listed, new_run
+from nmt_cli.run.facts import KIND, MODEL
 from nmt_cli.run.model_card import purpose
 from nmt_cli.run.weights import mean_weights, tensor_bytes, weights_of
 

@@ -22,7 +22,8 @@ from nmt_cli.errors import DirectoryError
 from nmt_cli.files.atomic import FileFacts, cannot_write
 from nmt_cli.files.guarded import JSON_LIMIT, GuardedDirectory, parse_json
 from nmt_cli.files.manifest import file_facts
-from nmt_cli.run.weights import TensorInfo, read_header, read_tensors, tensor_bytes
+from nmt_cli.run.header import TensorInfo, read_header
+from nmt_cli.run.weights import read_tensors, tensor_bytes
 
 FORMAT = 1
 STATE, WEIGHTS = "state", "checkpoints"

@@ -23,74 +23,38 @@ while others translate with it; `files.manifest` says how.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import torch
 
-from nmt_cli.config import Config, Resolved, load_resolved
+from nmt_cli.config import Config, Resolved
 from nmt_cli.corpus.cleaning import Normalization, parse_replacements
-from nmt_cli.data.text_files import is_language, text_names
+from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files.atomic import FileFacts, cannot_write, new_directory
-from nmt_cli.files.guarded import GuardedDirectory, parse_json, read_all
-from nmt_cli.files.manifest import SHA256, Manifest, write_manifest
+from nmt_cli.files.guarded import GuardedDirectory, read_all
+from nmt_cli.files.manifest import Manifest, write_manifest
 from nmt_cli.files.replacement import run_refusal
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.seq2seq import blank_model, expected_weights
-from nmt_cli.run.weights import TensorInfo, check_header, load_weights, parse_tensors, read_header
+from nmt_cli.run.facts import CONFIG, FACTS, KIND, MODEL, RunFacts, parse_settings
+from nmt_cli.run.header import TensorInfo, read_header
+from nmt_cli.run.weights import check_header, load_weights, parse_tensors
 from nmt_cli.vocabulary import Vocabularies
 
 if TYPE_CHECKING:
     from nmt_cli.data.directory import DataDirectory
 
-KIND = "run"
-MODEL = "model.safetensors"
-CONFIG = "config.json"
-FACTS = "run.json"
 NORMALIZATION = "normalization.tsv"
 HELD_OUT = ("valid", "test")
 _RECOPY = "copy the whole directory again, or train a new model"
-
-
-@dataclass(frozen=True)
-class RunFacts:
-    """Facts about a run, apart from its settings."""
-
-    source_lang: str
-    target_lang: str
-    data: str  # path of the data directory, absolute
-    data_sha256: str  # of its manifest: identifies the data wherever it is
-
-    @classmethod
-    def of(cls, data: DataDirectory) -> Self:
-        """The facts of a run on this data."""
-        return cls(data.source_lang, data.target_lang, str(data.path.resolve()), data.fingerprint)
-
-    @classmethod
-    def from_json(cls, content: Any) -> Self:
-        """The facts in run.json; a ValueError or TypeError if it was not written by nmt."""
-        facts = cls(**content)
-        if not (facts.source_lang == "" or is_language(facts.source_lang)) or not is_language(
-            facts.target_lang
-        ):
-            raise ValueError("a language is not a language code")
-        if not isinstance(facts.data, str) or "\0" in facts.data:
-            raise ValueError("data is not a path")
-        if not SHA256.fullmatch(facts.data_sha256):
-            raise ValueError("data_sha256 is not a hash")
-        return facts
-
-    def to_json(self) -> str:
-        """The content of run.json."""
-        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
 
 
 @dataclass(frozen=True)
@@ -132,12 +96,7 @@ class RunDirectory:
         files = Manifest.open(path, KIND)
         for name in list(files.files) if hashes else ():
             files.read(name)
-        try:
-            facts = RunFacts.from_json(parse_json(files.read(FACTS)))
-            resolved = load_resolved(files.read(CONFIG))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DirectoryError(f"the settings in {path} cannot be read: {error}", hint=_RECOPY) from error
-        return cls(path, facts, resolved)
+        return cls(path, *parse_settings(files))
 
     @cached_property
     def files(self) -> Manifest:

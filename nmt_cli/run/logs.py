@@ -99,6 +99,7 @@ def _is_metric(record: Any) -> bool:
         and all(record.get(key) is None or _is_number(record[key]) for key in _NUMBERS)
         and all(isinstance(record[f"{key}_signature"], str) for key in ("bleu", "chrf") if key in record)
         and all(type(update) is int for update in averaged)
+        and type(record.get("epoch", 0)) is int
     )
 
 

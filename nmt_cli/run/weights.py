@@ -1,11 +1,8 @@
 """The weights of a model by name, in memory and in safetensors files; a shared tensor is stored once."""
 
 import hashlib
-import os
-import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import safetensors.torch
 import torch
@@ -14,9 +11,9 @@ from torch import Tensor, nn
 
 from nmt_cli.errors import DirectoryError
 from nmt_cli.files.atomic import FileFacts
-from nmt_cli.files.guarded import GuardedDirectory, parse_json
+from nmt_cli.files.guarded import GuardedDirectory
+from nmt_cli.run.header import TensorInfo
 
-_HEADER_LIMIT = 32 << 20  # bytes
 _FLOATS = {"F32", "F16", "BF16"}
 _DTYPES = {
     torch.float32: "F32",
@@ -60,33 +57,6 @@ def parse_tensors(content: bytes, path: Path, *, hint: str) -> dict[str, Tensor]
         RuntimeError,
     ) as error:  # KeyError: a type torch does not have
         raise DirectoryError(f"{path} is not a safetensors file: {error}", hint=hint) from error
-
-
-class TensorInfo(NamedTuple):
-    """Shape and type of a tensor, as the header of a safetensors file describes them."""
-
-    shape: tuple[int, ...]
-    dtype: str  # such as F32
-
-
-def read_header(descriptor: int, path: Path, *, hint: str) -> dict[str, TensorInfo]:
-    """Shape and type of every tensor in an open safetensors file, without reading the tensors."""
-    try:
-        (length,) = struct.unpack("<Q", os.pread(descriptor, 8, 0))
-        if length > min(_HEADER_LIMIT, os.fstat(descriptor).st_size):
-            raise ValueError("the header is too long")
-        content = parse_json(os.pread(descriptor, length, 8))
-        content.pop("__metadata__", None)
-        return {name: _tensor_info(entry) for name, entry in content.items()}
-    except (ValueError, TypeError, KeyError, AttributeError, struct.error) as error:
-        raise DirectoryError(f"{path} is not a safetensors file: {error}", hint=hint) from error
-
-
-def _tensor_info(entry: Any) -> TensorInfo:
-    shape, dtype = tuple(entry["shape"]), entry["dtype"]
-    if not isinstance(dtype, str) or any(type(size) is not int or size < 0 for size in shape):
-        raise ValueError("a tensor without shape or type")
-    return TensorInfo(shape, dtype)
 
 
 def check_header(header: Mapping[str, TensorInfo], expected: Mapping[str, Tensor], path: Path) -> None:

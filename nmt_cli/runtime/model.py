@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -18,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from nmt_cli.runtime.search import BOS, EOS, UNK, Floats, Integers, RuntimeFailure, Step
+from nmt_cli.runtime.settings import parse_files, parse_json, parse_settings
 from nmt_cli.runtime.vocabulary import Vocabulary
 
 KIND = "export"
 FORMAT = 1
+_MANIFEST_LIMIT = 1 << 20  # bytes
 _AGAIN = "copy the whole folder again, or export the model again"
 _FAILURE = "the model in this folder cannot be run; export it again"
 
@@ -32,17 +33,15 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            content = json.loads(self._bytes("manifest.json"))
+            content = parse_json(self._bytes("manifest.json"))
             if content["kind"] != KIND:
                 raise RuntimeFailure(
                     f"{path} is not an exported model", "give a folder that `nmt export` wrote"
                 )
             if int(content["format"]) > FORMAT:
                 raise RuntimeFailure(f"{path} has a newer format than this runtime", "upgrade nmt-cli")
-            self._files = {
-                str(name): (int(f["size"]), str(f["sha256"])) for name, f in content["files"].items()
-            }
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            self._files = parse_files(content)
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise RuntimeFailure(f"{path / 'manifest.json'} is damaged", _AGAIN) from error
 
     def __contains__(self, name: str) -> bool:
@@ -52,21 +51,22 @@ class Folder:
         """The content of a file that the manifest lists."""
         if name not in self._files:
             raise RuntimeFailure(f"{self.path} has no {name}", _AGAIN)
-        content = self._bytes(name)
         size, sha256 = self._files[name]
+        content = self._bytes(name, size)
         if len(content) < size:
             raise RuntimeFailure(f"{self.path / name} is truncated: {len(content)} of {size} bytes", _AGAIN)
         if hashlib.sha256(content).hexdigest() != sha256:
             raise RuntimeFailure(f"{self.path / name} was changed after it was written", _AGAIN)
         return content
 
-    def _bytes(self, name: str) -> bytes:
+    def _bytes(self, name: str, size: int = _MANIFEST_LIMIT) -> bytes:
+        """A regular file, up to one byte more than `size`."""
         try:
             descriptor = os.open(self.path / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor, not a path
                 if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                     raise RuntimeFailure(f"{self.path / name} is not a regular file", _AGAIN)
-                return file.read()
+                return file.read(size + 1)
         except OSError as error:
             raise RuntimeFailure(f"cannot read {self.path / name}: {error.strerror}", _AGAIN) from error
 
@@ -79,14 +79,13 @@ class Model:
         folder = Folder(path)
         self.path, self.threads = path, threads
         try:
-            self.settings: dict[str, Any] = json.loads(folder.read("settings.json"))
-            source_kind, target_kind = self.settings["vocabulary"]
-        except (ValueError, KeyError, TypeError) as error:
+            self.settings = parse_settings(folder.read("settings.json"))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise RuntimeFailure(f"{path / 'settings.json'} is damaged", _AGAIN) from error
         names = ("shared", "shared") if "shared.model" in folder else ("source", "target")
         self.source, self.target = (
             Vocabulary(folder.read(f"{name}.model"), words=kind == "word")
-            for name, kind in zip(names, (source_kind, target_kind), strict=True)
+            for name, kind in zip(names, self.settings["vocabulary"], strict=True)
         )
         self._encoder = self._session(folder.read("encoder.onnx"), "encoder.onnx")
         self._decoder = self._session(folder.read("decoder.onnx"), "decoder.onnx")
@@ -204,7 +203,7 @@ class Shortlist:
         try:
             table = np.load(io.BytesIO(folder.read("shortlist.npy")), allow_pickle=False)
             frequent = np.array(model.settings["shortlist"]["frequent"], np.int64)
-        except (ValueError, KeyError, TypeError, EOFError) as error:
+        except (ValueError, TypeError, EOFError, MemoryError) as error:
             raise RuntimeFailure(f"{folder.path / 'shortlist.npy'} is damaged", _AGAIN) from error
         V, size = len(model.target.pieces), len(model.source.pieces)
         if (

@@ -47,12 +47,12 @@ class SearchSettings:
     def changed(self, **settings: Any) -> SearchSettings:
         """A checked copy; settings that need the run directory are refused by name."""
         for name, value in settings.items():
-            if name in _NEUTRAL and value not in _NEUTRAL[name]:
+            if name in NEUTRAL and value not in NEUTRAL[name]:
                 raise RuntimeFailure(
                     f"an exported model does not support search.{name} = {value}",
                     f"leave out search.{name}, or use the run directory",
                 )
-        result = replace(self, **{name: value for name, value in settings.items() if name not in _NEUTRAL})
+        result = replace(self, **{name: value for name, value in settings.items() if name not in NEUTRAL})
         if not 1 <= result.beam_size <= 1000:
             raise RuntimeFailure(f"the beam size is {result.beam_size}", "choose 1 to 1000")
         if not 1 <= result.n_best <= result.beam_size:
@@ -78,13 +78,14 @@ class SearchSettings:
         """Maximum length (B,) of the translations, not counting <eos>."""
         limits = np.full_like(source_lengths, self.max_length)
         if self.max_length_ratio is not None:
-            allowed = (source_lengths * self.max_length_ratio).astype(np.int64) + self.max_length_constant
-            limits = np.minimum(limits, allowed)
+            # In floating point, where no ratio overflows.
+            allowed = np.floor(source_lengths * float(self.max_length_ratio)) + self.max_length_constant
+            limits = np.minimum(limits, allowed).astype(np.int64)
         return np.maximum(limits, self.min_length)
 
 
 # What the runtime lacks, and the values with which it makes no difference.
-_NEUTRAL: dict[str, tuple[Any, ...]] = {
+NEUTRAL: dict[str, tuple[Any, ...]] = {
     "sampling": (False,),
     "temperature": (1.0,),
     "top_k": (None,),

@@ -70,17 +70,11 @@ class ExportedTranslator:
         """search: settings that differ from those of the folder; max_tokens: longer lines are translated in parts."""
         self.model = Model(Path(path), threads=threads)
         settings = self.model.settings
-        try:
-            self.config = SearchSettings().changed(**settings["search"])
-            self._lowercase = bool(settings["lowercase"])
-            self._replacements = [(str(old), str(new)) for old, new in settings["replacements"]]
-            longest = int(settings["max_tokens"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise RuntimeFailure(f"the settings of {path} are damaged", "export the model again") from error
-        self.config = self.config.changed(**(search or {}))
+        self.config = SearchSettings().changed(**settings["search"]).changed(**(search or {}))
+        self._lowercase, self._replacements = settings["lowercase"], settings["replacements"]
         self.has_attention = self.model.has_attention
         self.batch_tokens = batch_tokens
-        self.max_tokens = max_tokens or min(longest, self.config.max_length)
+        self.max_tokens = max_tokens or min(settings["max_tokens"], self.config.max_length)
 
     def translate(
         self,
@@ -231,9 +225,11 @@ class ExportedTranslator:
             for t, (token, position) in enumerate(zip(hypothesis.tokens, positions, strict=False)):
                 if token == UNK:
                     at = min(position, len(words) - 1)  # <eos> stands for the last word
-                    unknown.append(CONTROL.sub(" ", given[t] if t < len(given) else words[at]))
-        # C1 control characters that were spelled in bytes, which search cannot ban.
-        return _C1.sub("\ufffd", self.model.target.decode(hypothesis.tokens, unknown))
+                    unknown.append(given[t] if t < len(given) else CONTROL.sub(" ", words[at]))
+        text = self.model.target.decode(hypothesis.tokens, unknown)
+        prefix = segment.prefix if text.startswith(segment.prefix) else ""
+        # C1 control characters that were spelled in bytes, which search cannot ban; those of the prefix stay.
+        return prefix + _C1.sub("\ufffd", text[len(prefix) :])
 
     def _translation(
         self, source: str, ids: Sequence[int], hypothesis: Hypothesis, text: str, wanted: Wanted
@@ -329,7 +325,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.buffer.writelines(f"{write(number, *pair)}\n".encode() for number, pair in pairs)
             sys.stdout.buffer.flush()
     except RuntimeFailure as error:
-        print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr)
+        # The names in a folder and the messages of ONNX Runtime must not control the terminal.
+        print(f"error: {CONTROL.sub('?', error.message)}\nhint: {error.hint}", file=sys.stderr)
         return 1
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

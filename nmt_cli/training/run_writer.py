@@ -1,7 +1,7 @@
 """Everything training writes to the run directory, and when.
 
-    every log_every updates    a line of metrics.jsonl
-    every validation           a line of metrics.jsonl, samples.json, curves.svg
+    every log_every updates    a line of metrics.jsonl, and an event for TensorBoard if asked for
+    every validation           the same, and samples.json, curves.svg
     every checkpoint           state/ and checkpoints/; model.safetensors and README.md if it is the best so far
     at the end                 model.safetensors (the best, or the average of the best), confidence.json,
                                curves.svg, README.md
@@ -22,9 +22,11 @@ from torch import Tensor
 from nmt_cli.drawing.curves import draw_curves
 from nmt_cli.files.guarded import GuardedDirectory
 from nmt_cli.run.checkpoint import Checkpoint, Checkpoints
-from nmt_cli.run.directory import MODEL, RunDirectory
+from nmt_cli.run.directory import RunDirectory
+from nmt_cli.run.facts import MODEL
 from nmt_cli.run.logs import MetricsLog
 from nmt_cli.run.model_card import model_card
+from nmt_cli.run.tensorboard import EventLog
 from nmt_cli.training.learner import Learner
 from nmt_cli.training.reports import RunState, StepReport, ValidationReport
 from nmt_cli.translator import Translation
@@ -34,28 +36,36 @@ from nmt_cli.translator.confidence import write_confidence
 class RunWriter:
     """Writes the files of one run."""
 
-    def __init__(self, run: RunDirectory, *, parameters: int, writes: bool) -> None:
+    def __init__(
+        self, run: RunDirectory, *, parameters: int, writes: bool, tensorboard: bool = False
+    ) -> None:
         self._run, self._parameters, self.writes = run, parameters, writes
         self.folder: Path = run.path
         self._directory = GuardedDirectory(run.path)
         self._checkpoints = Checkpoints(run.path)
         self._log = MetricsLog(run.path)
+        self._events = EventLog(run.path, self._log.read()) if tensorboard and writes else None
 
     def step(self, report: StepReport) -> None:
         """Add a line of metrics."""
         if self.writes:
-            self._log.append({"kind": "step", **asdict(report)})
+            self._record({"kind": "step", **asdict(report)})
 
     def validation(self, report: ValidationReport) -> None:
         """Add a line of metrics; replace the samples and curves."""
         if not self.writes:
             return
-        self._log.append(_validation_record(report))
+        self._record(_validation_record(report))
         if report.samples:
             samples = {"update": report.update, "samples": [asdict(sample) for sample in report.samples]}
             # Without indentation, which would put every attention weight on a line of its own.
             self._directory.write_text("samples.json", json.dumps(samples, ensure_ascii=False) + "\n")
         self._directory.write_text("curves.svg", draw_curves(self._log.read()))
+
+    def _record(self, record: dict[str, Any]) -> None:
+        self._log.append(record)
+        if self._events is not None:
+            self._events.append(record)
 
     def checkpoint(self, state: RunState, learner: Learner) -> None:
         """Write the checkpoint that resume continues from."""

@@ -19,8 +19,10 @@ from nmt_cli.files.guarded import GuardedDirectory
 from nmt_cli.model import build_model
 from nmt_cli.model.device import choose_device, set_threads
 from nmt_cli.run.checkpoint import CURRENT, WEIGHTS, Checkpoint, Checkpoints
-from nmt_cli.run.directory import CONFIG, FACTS, MODEL, Lock, RunDirectory
+from nmt_cli.run.directory import Lock, RunDirectory
+from nmt_cli.run.facts import CONFIG, FACTS, MODEL
 from nmt_cli.run.logs import MetricsLog
+from nmt_cli.run.tensorboard import check_installed, has_events, is_installed
 from nmt_cli.run.weights import tensor_bytes, weights_of
 from nmt_cli.training.distributed import Group
 from nmt_cli.training.learner import Learner
@@ -43,6 +45,7 @@ class Machine:
     threads: int | None = None
     compiled: bool = False
     time_limit: float | None = None  # seconds
+    tensorboard: bool = False  # write event files; a resumed run that has some continues them anyway
     now: Callable[[], float] = time.monotonic  # the clock that the time limit is measured with
 
 
@@ -57,6 +60,8 @@ def start(
     machine: Machine = Machine(),  # noqa: B008 - frozen
 ) -> Iterator[Trainer]:
     """A trainer for a new run in `out`; `init` is a run to initialize the weights from."""
+    if machine.tensorboard:
+        check_installed()
     group = Group.join()
     try:
         opened = DataDirectory.open(data)
@@ -106,6 +111,8 @@ def resume(
 
     `data` is needed only if the data directory has moved.
     """
+    if machine.tensorboard:
+        check_installed()
     group = Group.join()
     lock: Lock | None = None
     try:
@@ -192,7 +199,8 @@ def _trainer(
     warning: WarningReport | None = None,
 ) -> Trainer:
     parameters = sum(parameter.numel() for parameter in learner.model.parameters())
-    writer = RunWriter(run, parameters=parameters, writes=group.is_main)
+    tensorboard = machine.tensorboard or (has_events(run.path) and is_installed())
+    writer = RunWriter(run, parameters=parameters, writes=group.is_main, tensorboard=tensorboard)
     clock = Clock(state.seconds, machine.now)
     selection, stop_request = None, StopRequest()
     if data.valid is not None and len(data.valid):

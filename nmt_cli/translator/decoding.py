@@ -58,7 +58,9 @@ def decode_hypothesis(
     were spelled in bytes become U+FFFD, like bytes that are not UTF-8.
     """
     unknown = _unknown_words(hypothesis, source, vocabularies, prefix)
-    return _C1.sub("\ufffd", vocabularies.target.decode(hypothesis.tokens, unknown=unknown))
+    text = vocabularies.target.decode(hypothesis.tokens, unknown=unknown)
+    given = prefix if text.startswith(prefix) else ""
+    return given + _C1.sub("\ufffd", text[len(given) :])
 
 
 def _unknown_words(hypothesis: Hypothesis, source: str, vocabularies: Vocabularies, prefix: str) -> list[str]:
@@ -73,5 +75,5 @@ def _unknown_words(hypothesis: Hypothesis, source: str, vocabularies: Vocabulari
     for t, (token, position) in enumerate(zip(hypothesis.tokens, positions, strict=False)):
         if token == UNK:
             at = min(position, len(words) - 1)  # <eos> stands for the last word
-            texts.append(CONTROL.sub(" ", given[t] if t < len(given) else words[at]))
+            texts.append(given[t] if t < len(given) else CONTROL.sub(" ", words[at]))
     return texts

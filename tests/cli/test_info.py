@@ -1,6 +1,9 @@
 """`nmt info`: the machine, a run, and a table of runs."""
 
+import hashlib
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from nmt_cli import __version__
+from nmt_cli.files.manifest import write_manifest
 from nmt_cli.info.runs import run_info
 from nmt_cli.run import RunDirectory
 
@@ -19,6 +23,7 @@ from .conftest import Run
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = make_run(tmp_path_factory.mktemp("runs") / "run")
     (run / "valid.yy").write_text("ba\nbe\n")
+    write_manifest(run, "run")
     measured = {"loss": 2.2, "score": 12.5, "bleu_signature": "nrefs:1"}
     metrics = [
         {"kind": "step", "update": 5, "loss": 2.2, "perplexity": 9.0, "seconds": 36.0},
@@ -97,3 +102,41 @@ def test_what_is_not_a_run_is_an_error(nmt: Run, tmp_path: Path) -> None:
     assert "is a file, not a run directory" in nmt("info", tmp_path / "file").error
     assert "there is no directory" in nmt("info", tmp_path / "nowhere").error
     assert nmt("info", tmp_path).code == 1
+
+
+def test_a_changed_run_is_an_error(nmt: Run, run: Path, tmp_path: Path) -> None:
+    for name in ("run.json", "config.json", "valid.yy", "model.safetensors"):
+        copy = Path(shutil.copytree(run, tmp_path / name))
+        content = bytearray((copy / name).read_bytes())
+        content[len(content) // 2] ^= 1
+        (copy / name).write_bytes(content)
+        assert f"{name} was changed after it was written" in nmt("info", copy).error
+
+
+def test_a_pipe_in_place_of_a_manifest_is_neither_waited_for_nor_a_run(
+    nmt: Run, run: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(run, tmp_path / "run")
+    (tmp_path / "pipe").mkdir()
+    os.mkfifo(tmp_path / "pipe" / "manifest.json")
+    assert len(json.loads(nmt("info", tmp_path, "--json").stdout)) == 1
+    assert "a pipe" in nmt("info", tmp_path / "pipe").error
+
+
+def test_the_data_of_a_run_is_read_only_if_it_is_the_recorded_one(run: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "corpora.json").write_text('{"corpora": [{"start": 0, "stop": 7}]}')
+    write_manifest(data, "data")
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+
+    def pairs(sha256: str) -> int | None:
+        facts = {"source_lang": "xx", "target_lang": "yy", "data": str(data), "data_sha256": sha256}
+        (copy / "run.json").write_text(json.dumps(facts))
+        write_manifest(copy, "run")
+        return run_info(copy).training_pairs
+
+    assert pairs("0" * 64) is None
+    assert pairs(hashlib.sha256((data / "manifest.json").read_bytes()).hexdigest()) == 7
+    (data / "corpora.json").write_text('{"corpora": [{"start": 0, "stop": 8}]}')
+    assert run_info(copy).training_pairs is None

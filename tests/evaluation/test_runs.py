@@ -15,6 +15,7 @@ from nmt_cli.evaluation.evaluate import EvaluationRun, evaluate
 from nmt_cli.evaluation.report import report_page
 from nmt_cli.evaluation.request import Request
 from nmt_cli.evaluation.systems import record_scores
+from nmt_cli.evaluation.texts import Text
 from nmt_cli.metrics import bleu
 from nmt_cli.preprocessing import Request as PreprocessRequest
 from nmt_cli.preprocessing import preprocess
@@ -84,6 +85,20 @@ def test_a_run_is_scored_on_its_own_test_set(run: Path) -> None:
     assert system.run is not None
     assert system.run.search["beam_size"] == 5
     assert system.run.data_sha256 == RunDirectory.open(run).facts.data_sha256
+
+
+def test_texts_in_memory_are_text_whatever_they_contain() -> None:
+    # What a poor model translates, or what a test set contains, may look like another format.
+    for lines in (
+        ["\0" * 9] * 3,
+        ["\x01\x02\x03" * 9],
+        ["%PDF-1.4", "PK\x03\x04"],
+        ["BZh91AY"],
+        ["\ufffd"] * 9,
+    ):
+        text = Text.of_lines("run", lines)
+        assert text.take(10) == lines
+        assert text.undecodable == []
 
 
 def test_search_settings_and_test_set_can_be_overridden(run: Path, write: Callable[..., Path]) -> None:

@@ -44,7 +44,7 @@ def test_text_can_never_become_markup() -> None:
     assert reader.tags.count("script") == 2
     assert not [name for name, _ in reader.attributes if name.startswith("on")]
     data = json.loads(reader.scripts[0])
-    assert data[0]["source_words"][0]["text"] == EVIL
+    assert data["explanations"][0]["source_words"][0]["text"] == EVIL
 
 
 def test_the_scripts_insert_text_only_as_text() -> None:
@@ -72,7 +72,7 @@ def test_a_page_of_several_explanations_contains_all_their_data(attention: bool)
     parts = [explanation(["犬", "<eos>"], ["כלב", "<eos>"], attention=attention) for _ in range(3)]
     reader = Reader(explanation_page(parts))
     data = json.loads(reader.scripts[0])
-    assert data == [json.loads(json.dumps(part.to_data())) for part in parts]
+    assert data["explanations"] == [json.loads(json.dumps(part.to_data())) for part in parts]
     assert reader.tags.count("svg") == (3 if attention else 0)  # for readers without scripts
 
 
@@ -90,5 +90,5 @@ def test_templates_styles_and_scripts_are_package_data() -> None:
     packed = {path for pattern in patterns for path in (root / "nmt_cli").glob(pattern)}
     assets = (".css", ".html", ".js")
     needed = {path for path in (root / "nmt_cli").glob("*/*") if path.suffix in assets}
-    assert len(needed) == 8  # four scripts, and a template and a style sheet for each of two pages
+    assert len(needed) == 11  # six scripts, two templates, three style sheets
     assert needed <= packed

@@ -59,6 +59,11 @@ def evaluation(folder: Path, outcome: Outcome) -> bytes:
     return re.sub(rb'"(created|seconds)": [^,\n]*', b"", outcome.stdout)
 
 
+def information(folder: Path, outcome: Outcome) -> bytes:
+    """What was printed about a run, without sizes: logs and the model card are not part of the result."""
+    return re.sub(rb"(?m)^(disk|training|validation|test) .*\n", b"", outcome.stdout)
+
+
 def file(name: str) -> Callable[[Path, Outcome], bytes]:
     """A file that the command wrote."""
     return lambda folder, outcome: (folder / name).read_bytes()
@@ -113,8 +118,29 @@ KINDS = {
                 ("explain", "run", "ba be", "--html", "page.html", *_QUIET), file("page.html")
             ),
             "resume": _resume(),
+            "info": Command(("info", "run"), information),
             "init": _train("data", "--init", "run"),
             "average": Command(("average", "run", "--out", "new", "--quiet"), trained("new")),
+        },
+    ),
+    "export": Kind(
+        "exported",
+        {
+            "translate": Command(("translate", "exported", "--tsv", *_QUIET), standard_output, _LINES),
+            "score": Command(
+                ("score", "exported", "--source", "-", "--target", "target.yy", *_QUIET),
+                standard_output,
+                _LINES,
+            ),
+            "evaluate": Command(
+                (
+                    "evaluate",
+                    "exported",
+                    *("--source", "text/test.xx", "--reference", "text/test.yy"),
+                    *("--samples", "10", "--json", "--workers", "1", *_QUIET),
+                ),
+                evaluation,
+            ),
         },
     ),
     "language-model": Kind(
@@ -181,6 +207,7 @@ def _make_directories(folder: Path, server: ForkServer, *, seed: int, language_m
         ("preprocess", "-t", "yy", *options, *bilingual),
         ("train", "data", "--out", "run", *settings, *_QUIET),
         ("evaluate", "run", "--samples", "10", "--workers", "1", *_QUIET),
+        ("export", "run", "--out", "exported", "--shortlist", "5", "--quiet"),
     ]
     if language_model:
         commands += [

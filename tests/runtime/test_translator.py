@@ -101,7 +101,7 @@ def test_a_prefix_begins_every_translation_and_long_lines_are_translated_in_part
     torch = Translator.load(run, device="cpu", search=search, max_tokens=20)
     onnx = ExportedTranslator(exported, search=search, max_tokens=20)
     texts = [" ".join(LINES[:30]), LINES[3], "ba. " * 3 + "de" * 200]
-    prefixes = ["ba du ", "", "ga"]
+    prefixes = ["ba du ", "", "ga\x85\x9b31m \x1b"]
     expected = torch.translate(
         texts, prefixes=prefixes, details=Details(scores=True, attention=True, alignment=True)
     )
@@ -117,6 +117,7 @@ def test_a_prefix_begins_every_translation_and_long_lines_are_translated_in_part
         assert one.attention.shape == (len(one.target_pieces), len(one.source_pieces))
     assert found[0].parts > 20
     assert found[0].text.startswith("ba du")
+    assert found[2].text.startswith(prefixes[2])
 
 
 def test_forced_decoding_equals_that_of_the_run(run: Path, exported: Path) -> None:

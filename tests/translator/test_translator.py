@@ -263,6 +263,14 @@ def test_a_translation_starts_with_its_prefix(translator: Translator) -> None:
         translator.translate(["x", "y"], prefixes=["a"])
 
 
+def test_a_prefix_is_used_as_given_control_characters_included(run: Path, word_run: Path) -> None:
+    for folder in (run, word_run):
+        prefix = "ba \x9b31m\x85x \x1b[1m du"
+        found = Translator.load(folder, device="cpu").translate(LINES[0], prefixes=prefix).text
+        assert found.startswith(prefix)
+        assert not CONTROL.search(found[len(prefix) :])
+
+
 def test_unknown_words_are_copied_from_the_source(word_run: Path) -> None:
     found = Translator.load(word_run, device="cpu").translate(["Kraxelhuber Zabaione"] * 2 + ["Q\rQ"])
     assert "<unk>" not in " ".join(one.text for one in found)

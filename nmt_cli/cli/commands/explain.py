@@ -72,7 +72,7 @@ def explain(
         for text, target in pairs
     )
     with _new_files(files) as open_files:
-        failure = _show(explanations, open_files, out, json=json)
+        failure = _show(explanations, open_files, out, json=json, open_beam=beam is not None)
     if not quiet:
         for path in (*files.values(), out):
             if path not in (None, STANDARD_STREAM):
@@ -107,7 +107,12 @@ def _check_model(model: "ModelConfig", *, svg: bool, self_attention: bool) -> No
 
 
 def _show(
-    found: "Iterable[Explanation]", files: Mapping[str, TextIO], out: Path | None, *, json: bool
+    found: "Iterable[Explanation]",
+    files: Mapping[str, TextIO],
+    out: Path | None,
+    *,
+    json: bool,
+    open_beam: bool,
 ) -> OSError | None:
     """Display each explanation as soon as it is available, or write all of them as JSON; then fill `files`.
 
@@ -128,7 +133,7 @@ def _show(
         if json:
             output.write(explanations_json(explanations))
     for name, file in files.items():
-        file.write(_content(name, explanations))
+        file.write(_content(name, explanations, open_beam=open_beam))
     return output.failure
 
 
@@ -211,11 +216,11 @@ def _new_files(files: Mapping[str, Path]) -> Iterator[dict[str, TextIO]]:
         yield opened
 
 
-def _content(name: str, explanations: "Sequence[Explanation]") -> str:
+def _content(name: str, explanations: "Sequence[Explanation]", *, open_beam: bool) -> str:
     from nmt_cli.explanation import attention_svg, explanation_page
 
     if name == "html":
-        return explanation_page(explanations)
+        return explanation_page(explanations, open_beam=open_beam)
     (only,) = explanations
     assert only.word_attention is not None
     return attention_svg(only.source_labels, only.target_labels, only.word_attention)

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from nmt_cli.cli.display.console import results
+from nmt_cli.cli.display.console import printable_json, results
 from nmt_cli.cli.options import training
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def info(runs: training.InfoRuns = None, json: training.InfoJson = False) -> Non
 
 
 def _print_json(content: Any) -> None:
-    typer.echo(dumps(content, indent=2, ensure_ascii=False))
+    typer.echo(printable_json(dumps(content, indent=2, ensure_ascii=False)))
 
 
 def _show_rows(rows: Iterable[tuple[str, str]]) -> None:

@@ -22,6 +22,7 @@ from nmt_cli.config.defaults import DEVICE
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import check_new_directory
 from nmt_cli.files.replacement import run_refusal
+from nmt_cli.run.tensorboard import check_installed
 
 if TYPE_CHECKING:
     from nmt_cli.config import Resolved
@@ -43,6 +44,7 @@ def train(
     device: shared.Device = DEVICE,
     threads: shared.Threads = None,
     compiled: training.Compile = False,
+    tensorboard: training.TensorBoard = False,
     dry_run: training.DryRun = False,
     overwrite: shared.Overwrite = False,
     quiet: shared.Quiet = False,
@@ -71,12 +73,16 @@ def train(
     _check(data, out, resume, init, dry_run=dry_run)
     if out is not None and os.environ.get("RANK", "0") == "0":  # the first process creates it
         check_new_directory(out, overwrite=overwrite, refusal=run_refusal)
+    if tensorboard:
+        check_installed()
     resolved = _resolve(data if resume is None and init is None else None, config, settings, preset)
 
     from nmt_cli.training import Machine, start
     from nmt_cli.training import resume as resume_run
 
-    machine = Machine(device=device, threads=threads, compiled=compiled, time_limit=limit)
+    machine = Machine(
+        device=device, threads=threads, compiled=compiled, time_limit=limit, tensorboard=tensorboard
+    )
     if resume is not None:
         _run(resume_run(resume, resolved, data=data, machine=machine), resume, level, machine)
     elif dry_run and data is not None:

@@ -1,9 +1,10 @@
 """Messages on standard error, results on standard output, and progress through named stages."""
 
+import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from types import TracebackType
 from typing import IO, Any, Self, cast
@@ -38,12 +39,21 @@ _SIMILAR_SHOWN = 3  # warnings that differ in names and numbers only
 
 def printable(text: str) -> str:
     """Text that cannot control a terminal: control characters, such as those of a file name, become escapes."""
+    return _escaped(text, lambda character: character.encode("unicode_escape").decode())
+
+
+def printable_json(document: str) -> str:
+    """The same JSON document, in which control characters within strings are escapes."""
+    return _escaped(document, lambda character: json.dumps(character)[1:-1])
+
+
+def _escaped(text: str, escape: Callable[[str], str]) -> str:
     if text.isprintable():
         return text
     return "".join(
         character
         if character.isprintable() or character in "\n\t" or character in _HARMLESS
-        else character.encode("unicode_escape").decode()
+        else escape(character)
         for character in text
     )
 

@@ -9,7 +9,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from nmt_cli.cli.display.console import Verbosity, messages, results, warn
+from nmt_cli.cli.display.console import (
+    Verbosity,
+    messages,
+    printable,
+    printable_json,
+    results,
+    warn,
+)
 from nmt_cli.errors import NmtError
 
 if TYPE_CHECKING:
@@ -27,14 +34,16 @@ def show_scores(evaluation: "Evaluation", output: str, *, named: bool) -> None:
     from nmt_cli.evaluation.report import evaluation_markdown
 
     if output == "json":
-        typer.echo(evaluation.model_dump_json(indent=2))
+        typer.echo(printable_json(evaluation.model_dump_json(indent=2)))
     elif output == "markdown":
-        typer.echo(evaluation_markdown(evaluation), nl=False)
+        typer.echo(printable(evaluation_markdown(evaluation)), nl=False)
     elif output == "plain":
         several = len(evaluation.systems) > 1
         for system in evaluation.systems:
             for score in system.scores if named else system.scores[:1]:
-                typer.echo((f"{system.name}\t" if several else "") + f"{score.metric} = {score.score:.2f}")
+                typer.echo(
+                    (f"{printable(system.name)}\t" if several else "") + f"{score.metric} = {score.score:.2f}"
+                )
     else:
         _show_tables(evaluation, results())
     for warning in evaluation.all_warnings():
@@ -46,13 +55,13 @@ def show_alignments(evaluation: "AlignmentEvaluation", output: str) -> None:
     from nmt_cli.evaluation.alignments import alignment_markdown
 
     if output == "json":
-        typer.echo(evaluation.model_dump_json(indent=2))
+        typer.echo(printable_json(evaluation.model_dump_json(indent=2)))
     elif output == "markdown":
-        typer.echo(alignment_markdown(evaluation), nl=False)
+        typer.echo(printable(alignment_markdown(evaluation)), nl=False)
     elif output == "plain":
         several = len(evaluation.systems) > 1
         for system in evaluation.systems:
-            typer.echo((f"{system.name}\t" if several else "") + f"AER = {100 * system.aer:.2f}")
+            typer.echo((f"{printable(system.name)}\t" if several else "") + f"AER = {100 * system.aer:.2f}")
     else:
         _show_alignment_table(evaluation, results())
     for warning in evaluation.all_warnings():
@@ -121,7 +130,9 @@ def _show_alignment_table(evaluation: "AlignmentEvaluation", console: Console) -
         table.add_column(heading, justify="right", no_wrap=True)
     for system in evaluation.systems:
         shares = (system.precision, system.recall, system.aer)
-        table.add_row(Text(system.name), *(f"{100 * share:.1f}" for share in shares), f"{system.links:,}")
+        table.add_row(
+            Text(printable(system.name)), *(f"{100 * share:.1f}" for share in shares), f"{system.links:,}"
+        )
     console.print(table)
     console.print()
     gold = (
@@ -152,7 +163,7 @@ def _table(evaluation: "Evaluation", metrics: Sequence[str], *, lengths: bool) -
     if lengths:
         table.add_column("length", justify="right", no_wrap=True)
     for system in evaluation.systems:
-        cells = [Text.assemble(system.name, (_mark(system, evaluation), "dim"))]
+        cells = [Text.assemble(printable(system.name), (_mark(system, evaluation), "dim"))]
         for metric in metrics:
             cells += _cells(system.score(metric), compares=compares)
         if lengths:

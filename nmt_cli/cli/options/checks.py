@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from nmt_cli.errors import NmtError, OutputError, UsageError, closest
-from nmt_cli.export.opening import is_export
+from nmt_cli.export.opening import check_export, is_export
 from nmt_cli.files.atomic import MANIFEST
 from nmt_cli.files.manifest import check_manifest
 
@@ -33,7 +33,9 @@ def check_runs(runs: Iterable[Path], *, text_hint: str, exported: bool = False) 
         if path.is_file():
             hint = _hint_for_file_in_directory(path, "run") or text_hint.format(path=path)
             raise UsageError(f"{path} is a file, not a run directory", hint=hint)
-        if not (exported and is_export(path)):
+        if exported and is_export(path):
+            check_export(path)
+        else:
             check_manifest(path, "run")
 
 
@@ -157,7 +159,9 @@ def check_systems(paths: Iterable[Path]) -> None:
     """Each must be a run directory, an exported model, a file that can be read, or standard input."""
     for path in paths:
         if path.is_dir():
-            if not is_export(path):
+            if is_export(path):
+                check_export(path)
+            else:
                 check_manifest(path, "run")
         else:
             check_texts([path])

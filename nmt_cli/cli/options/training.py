@@ -80,6 +80,9 @@ TimeLimit = Annotated[
     run("--time-limit TIME", "Stop after this time and keep the best model: 45m, 1h30m or 90s."),
 ]
 Compile = Annotated[bool, run("--compile", "Use torch.compile: takes minutes to start, meant for GPUs.")]
+TensorBoard = Annotated[
+    bool, run("--tensorboard", "Also write metrics for TensorBoard, to RUN_DIR/tensorboard.")
+]
 DryRun = Annotated[bool, run("--dry-run", "Show changed settings, size, memory and speed without training.")]
 
 # nmt average
