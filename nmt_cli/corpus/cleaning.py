@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nmt_cli.config import DataConfig
+from nmt_cli.corpus.block import Block
 from nmt_cli.corpus.duplicates import Fingerprints, fingerprints
-from nmt_cli.corpus.readers import Block
 from nmt_cli.errors import CorpusError
 
 
@@ -149,12 +149,12 @@ class Cleaner:
             sources, targets = [normalize(text) for text in sources], [normalize(text) for text in targets]
         reasons = self._reasons(targets if self.monolingual else sources, targets, block.damage)
         dropped = [
-            Dropped(corpus, block.first + row, why, block.source[row], block.target[row])
+            Dropped(corpus, block.number(row), why, block.source[row], block.target[row])
             for row, why in reasons.items()
         ]
         rows = [row for row in range(len(sources)) if row not in reasons]
         return Cleaned(
-            [block.first + row for row in rows],
+            [block.number(row) for row in rows],
             [block.source[row] for row in rows],
             [block.target[row] for row in rows],
             fingerprints([sources[row] for row in rows]),

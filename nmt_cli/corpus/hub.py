@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from nmt_cli.corpus.readers import INNER_NEWLINE, Block, remove_newlines
+from nmt_cli.corpus.block import INNER_NEWLINE, Block, remove_newlines
 from nmt_cli.corpus.spec import FILE_BUILDERS, Spec
 from nmt_cli.errors import CorpusError
 

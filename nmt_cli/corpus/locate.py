@@ -1,27 +1,26 @@
 """Finding the files of a SPEC, and explaining what was looked for if they are missing."""
 
 import errno
+import glob
 from pathlib import Path
 from typing import Literal
 
+from nmt_cli.corpus.localization.units import LocalizationFormat, localization_format
 from nmt_cli.errors import CorpusError, NmtError
 from nmt_cli.files.byte_stream import COMPRESSIONS, similar_files, uncompressed_name
 
-# Formats that cannot be read line by line, and what to do instead.
+# Formats that are not lines of text, and what to do where only lines can be read.
 _UNSUPPORTED = {
     ".parquet": "read it with hf:parquet@data_files={path}",
     ".arrow": "read it with hf:arrow@data_files={path}",
-    ".csv": "read it with hf:csv@data_files={path} (with the languages as column names), or save it as .tsv",
+    ".csv": "save the column as plain text",
     ".json": "one JSON object per line belongs in a .jsonl file; read an array with hf:json@data_files={path}",
     ".zip": "unpack it first: unzip {path}",
     ".tar": "unpack it first: tar xf {path}",
     ".tgz": "unpack it first: tar xf {path}",
     ".7z": "unpack it first",
     ".rar": "unpack it first",
-    ".tmx": "convert it to .tsv or two text files first",
-    ".po": "convert it to .tsv or two text files first",
-    ".xlf": "convert it to .tsv or two text files first",
-    ".xliff": "convert it to .tsv or two text files first",
+    **dict.fromkeys((".tmx", ".po", ".xlf", ".xliff"), "save the text of one language as plain text"),
     ".xlsx": "save it as tab-separated text (.tsv) first",
     ".ods": "save it as tab-separated text (.tsv) first",
     ".docx": "save it as plain text first",
@@ -31,12 +30,43 @@ _UNSUPPORTED = {
 }
 
 
-def table_kind(name: str) -> Literal["tsv", "jsonl"] | None:
+def table_kind(name: str) -> Literal["tsv", "jsonl", "csv"] | None:
     """The format of a table by its file name, compressed or not; None for plain text."""
     name = uncompressed_name(name.lower())
     if name.endswith(".tsv"):
         return "tsv"
+    if name.endswith(".csv"):
+        return "csv"
     return "jsonl" if name.endswith((".jsonl", ".ndjson")) else None
+
+
+def find_localization(body: str) -> tuple[LocalizationFormat, tuple[Path, ...]] | None:
+    """The localization files that a SPEC names: one file, a directory of them, or a pattern such as `po/*.po`."""
+    path, present = Path(body), exists(Path(body))
+    if present and path.is_dir():
+        return _one_format(sorted(child for child in path.rglob("*") if child.is_file()), body)
+    if present or not glob.has_magic(body):
+        kind = localization_format(body)
+        return (kind, (path,)) if kind else None
+    found = [Path(name) for name in sorted(glob.glob(body, recursive=True))]  # noqa: PTH207 - a relative pattern
+    files = [each for each in found if each.is_file()]
+    if not files and localization_format(body):
+        raise CorpusError(f"no file matches {body}", hint=similar_files(path))
+    return _one_format(files, body)
+
+
+def _one_format(files: list[Path], body: str) -> tuple[LocalizationFormat, tuple[Path, ...]] | None:
+    by_format: dict[LocalizationFormat, list[Path]] = {}
+    for path in files:
+        if kind := localization_format(path.name):
+            by_format.setdefault(kind, []).append(path)
+    if len(by_format) > 1:
+        names = " and ".join(f"{len(paths)} {kind.upper()}" for kind, paths in by_format.items())
+        raise CorpusError(
+            f"{body} has files of several formats ({names})",
+            hint="name the files of one format with a pattern in quotes, such as 'po/*.po'",
+        )
+    return next(((kind, tuple(paths)) for kind, paths in by_format.items()), None)
 
 
 def exists(path: Path) -> bool:

@@ -1,38 +1,27 @@
-"""Any SPEC as a stream of blocks of pairs: two files, TSV, JSON lines, a hub dataset or standard input.
+"""Any SPEC as a stream of blocks of pairs.
 
-Each format is a `RowParser` over the lines of one file. A row that is not a pair keeps its number and its text,
-so that nothing after it shifts.
+TSV and JSON lines are read here: each is a `RowParser` over the lines of one file. A row that is not a pair keeps
+its number and its text, so that nothing after it shifts. Other formats have their own modules.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from nmt_cli.corpus.archive_reader import find_members, read_member
+from nmt_cli.corpus.block import INNER_NEWLINE, MALFORMED, UNDECODABLE, Block, remove_newlines
 from nmt_cli.corpus.checks.alignment import unequal_error
+from nmt_cli.corpus.csv_reader import read_csv
+from nmt_cli.corpus.localization_reader import read_localization
 from nmt_cli.corpus.spec import Spec
 from nmt_cli.errors import CorpusError
 from nmt_cli.files.byte_stream import STANDARD_INPUT, read_chunks, standard_input
 from nmt_cli.files.line_reader import LineReader
 
-UNDECODABLE = "undecodable"
-MALFORMED = "malformed"
-INNER_NEWLINE = "inner newline"  # a key of `Block.removed`, next to those of the line reader
-
 _EXAMPLE_CHARACTERS = 80
-_NOTHING: Mapping[str, int] = {}  # a plain dict, because blocks are sent between processes
-
-
-class Block(NamedTuple):
-    """Consecutive pairs of one corpus: row n of the source belongs to row n of the target, without newlines."""
-
-    first: int  # number of the first pair in its corpus, from 1
-    source: list[str]
-    target: list[str]
-    damage: Mapping[int, str]  # row in this block → UNDECODABLE or MALFORMED
-    removed: Mapping[str, int] = _NOTHING  # what the reader removed, for the warnings
 
 
 def read_pairs(spec: Spec, *, block_pairs: int = 8192) -> Iterator[Block]:
@@ -62,12 +51,20 @@ def _without_source(block: Block) -> Block:
 
 def _open(spec: Spec, block_pairs: int) -> Iterator[Block]:
     if spec.kind == "files":
-        source_path, target_path = spec.paths
-        return _read_files(source_path, target_path, block_pairs)
+        return _read_two([LineReader(str(path), read_chunks(path)) for path in spec.paths], block_pairs)
+    if spec.kind == "archive":
+        [path] = spec.paths
+        members = find_members(path, spec.source_lang, spec.target_lang)
+        lines = [LineReader(f"{path}: {name}", read_member(path, name)) for name in members]
+        return _read_two(lines, block_pairs)
     if spec.kind == "hub":
         from nmt_cli.corpus.hub import read_hub
 
         return read_hub(spec, block_pairs)
+    if spec.kind == "tmx" or spec.kind == "po" or spec.kind == "xliff":
+        return read_localization(spec, spec.kind, block_pairs)
+    if spec.kind == "csv":
+        return read_csv(spec, block_pairs)
     parser: RowParser
     if spec.kind == "text":
         parser = PlainRows()
@@ -83,20 +80,19 @@ def _open(spec: Spec, block_pairs: int) -> Iterator[Block]:
     return _read_rows(name, chunks, parser, block_pairs)
 
 
-def _read_files(source_path: Path, target_path: Path, block_pairs: int) -> Iterator[Block]:
-    source = LineReader(str(source_path), read_chunks(source_path))
-    target = LineReader(str(target_path), read_chunks(target_path))
+def _read_two(sides: Sequence[LineReader], block_pairs: int) -> Iterator[Block]:
+    source, target = sides
     first = 1
     while True:
         source_lines, target_lines = source.take(block_pairs), target.take(block_pairs)
         if first == 1:
-            for path, lines in ((source_path, source_lines), (target_path, target_lines)):
+            for side, lines in ((source, source_lines), (target, target_lines)):
                 if not lines:
-                    raise _empty(str(path))
+                    raise _empty(side.name)
         if len(source_lines) != len(target_lines):
             source.count_rest()
             target.count_rest()
-            raise unequal_error(source_path, target_path, source.taken, target.taken)
+            raise unequal_error(Path(source.name), Path(target.name), source.taken, target.taken)
         if not source_lines:
             return
         damage = _undecodable(source, first) | _undecodable(target, first)
@@ -247,16 +243,6 @@ def _split_pairs(
         source.append(pair[0])
         target.append(pair[1])
     return source, target, damage
-
-
-def remove_newlines(texts: list[str]) -> int:
-    """Replace every line break inside a text by a space, in place; the number of texts that had one."""
-    if "\n" not in "".join(texts):
-        return 0
-    rows = [row for row, text in enumerate(texts) if "\n" in text]
-    for row in rows:
-        texts[row] = " ".join(part.strip() for part in texts[row].split("\n")).strip()
-    return len(rows)
 
 
 def _replace_surrogates(texts: list[str]) -> list[int]:

@@ -4,6 +4,10 @@
     a.de,a.en                      two files
     x.tsv   x.tsv#1,3              columns, counted from 1: source, target
     x.jsonl   x.jsonl#from,to      fields; without them `translation` or the two language codes
+    x.csv   x.csv#source,target    columns by their names in the first row; without them the language codes
+    x.tmx   x.po   x.xlf           localization files, compressed or not
+    po/   'po/**/*.po'             all localization files of one format in a directory, or of a pattern
+    en-de.txt.zip                  an archive with a text file for each language
     hf:ID[:CONFIG[:SPLIT]]         a dataset on the Hugging Face hub, or a local one
     -   -#2,1                      TSV on standard input
 
@@ -11,6 +15,7 @@ Without a source language, the corpus is monolingual text:
 
     data/train   a.en              a prefix, data/train.en[.gz|.xz|.bz2|.zst], or a file of any name
     x.tsv#2   x.jsonl#text         a column (by default the first), a field (by default the language code)
+    x.csv#text                     a column by its name (by default the language code)
     hf:ID[:CONFIG[:SPLIT]]#text    a column of a dataset
     -                              standard input, line by line
 
@@ -24,20 +29,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from nmt_cli.corpus.locate import exists, find_side, missing_prefix, refuse_unsupported_format, table_kind
+from nmt_cli.corpus.localization.units import LocalizationFormat
+from nmt_cli.corpus.locate import (
+    exists,
+    find_localization,
+    find_side,
+    missing_prefix,
+    refuse_unsupported_format,
+    table_kind,
+)
 from nmt_cli.errors import UsageError, closest, did_you_mean
 from nmt_cli.files.byte_stream import cannot_read, check_readable
 
-Kind = Literal["files", "tsv", "jsonl", "hub", "stdin", "text"]
+Kind = Literal["files", "tsv", "jsonl", "csv", "archive", "hub", "stdin", "text"] | LocalizationFormat
 
 OPTIONS = ("weight", "revision", "data_files", "streaming")
 HUB_OPTIONS = ("revision", "data_files", "streaming")
 # Builders of `datasets` that read files of a format instead of a dataset.
 FILE_BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".csv": "csv", ".arrow": "arrow"}
-FORMS = "a SPEC is a prefix, two files a.de,a.en, x.tsv[#1,2], x.jsonl[#from,to], hf:ID[:CONFIG[:SPLIT]] or -"
+FORMS = (
+    "a SPEC is a prefix, two files a.de,a.en, x.tsv[#1,2], x.jsonl[#from,to], x.csv[#source,target], "
+    "x.tmx, x.po, x.xlf, x.zip, hf:ID[:CONFIG[:SPLIT]] or -"
+)
 
 MONOLINGUAL_FORMS = (
-    "monolingual text is a prefix, a file, x.tsv[#1], x.jsonl[#field], hf:ID[:CONFIG[:SPLIT]][#column] or -"
+    "monolingual text is a prefix, a file, x.tsv[#1], x.jsonl[#field], x.csv[#column], "
+    "hf:ID[:CONFIG[:SPLIT]][#column] or -"
 )
 
 MAX_WEIGHT = 1000.0  # times that an epoch contains each pair
@@ -54,9 +71,11 @@ class Spec:
     kind: Kind
     source_lang: str  # "": monolingual text
     target_lang: str
-    paths: tuple[Path, ...] = ()  # two for "files", one for "tsv" and "jsonl"; for "text" one, or none: stdin
+    paths: tuple[
+        Path, ...
+    ] = ()  # two for "files"; one for tables; none for "stdin" and for "text" from there
     columns: tuple[int, int] = (1, 2)  # of TSV, counted from 1
-    fields: tuple[str, str] | None = None  # of JSON lines and hub datasets
+    fields: tuple[str, str] | None = None  # of JSON lines, CSV and hub datasets
     dataset: str = ""
     config: str | None = None
     split: str = "train"
@@ -88,7 +107,7 @@ def parse_spec(text: str, *, source_lang: str, target_lang: str) -> Spec:
     except OSError as error:  # looking for files can fail just as reading them can
         raise cannot_read(error.filename or body, error) from error
     columns, fields = (1, 2) if source_lang else (1, 1), None
-    if choice is not None and kind == "jsonl":
+    if choice is not None and kind in ("jsonl", "csv"):
         fields = _parse_fields(choice, text) if source_lang else _parse_field(choice, text)
     elif choice is not None:
         columns = _parse_columns(choice, text) if source_lang else _parse_column(choice, text)
@@ -181,16 +200,29 @@ def _parse_files(body: str, source_lang: str, target_lang: str) -> tuple[Kind, t
         return kind, (Path(body),), None
     sides = find_side(body, source_lang), find_side(body, target_lang)
     if sides[0] and sides[1]:
-        if source_lang == target_lang:
-            raise UsageError(
-                f"{body}: both languages are {source_lang}, so both sides would be {sides[0]}",
-                hint="give the two files: a.txt,b.txt; for monolingual text, leave out --source-lang",
-            )
+        _need_two_languages(body, source_lang, target_lang)
         return "files", (sides[0], sides[1]), None
+    if localization := find_localization(body):
+        _need_two_languages(body, source_lang, target_lang)
+        for path in localization[1]:
+            check_readable(path)
+        return *localization, None
+    if body.lower().endswith(".zip"):
+        _need_two_languages(body, source_lang, target_lang)
+        check_readable(Path(body))
+        return "archive", (Path(body),), None
     if "," in body:
         return "files", _two_files(body), None
     refuse_unsupported_format(Path(body))
     raise missing_prefix(body, source_lang, target_lang, sides, _misspelt_option(body))
+
+
+def _need_two_languages(body: str, source_lang: str, target_lang: str) -> None:
+    if source_lang == target_lang:
+        raise UsageError(
+            f"{body}: both languages are {source_lang}, so both sides would be the same text",
+            hint="give the two files: a.txt,b.txt; for monolingual text, leave out --source-lang",
+        )
 
 
 def _parse_text(body: str, lang: str) -> tuple[Kind, tuple[Path, ...], str | None]:
@@ -204,8 +236,10 @@ def _parse_text(body: str, lang: str) -> tuple[Kind, tuple[Path, ...], str | Non
     path = find_side(body, lang) or Path(body)
     two = "; for a parallel corpus, give --source-lang too" if "," in body else ""
     check_readable(path, hint_after=two or _misspelt_option(body))
+    if kind := table_kind(str(path)):
+        return kind, (path,), None
     refuse_unsupported_format(path)
-    return table_kind(str(path)) or "text", (path,), None
+    return "text", (path,), None
 
 
 def _two_files(body: str) -> tuple[Path, Path]:

@@ -99,13 +99,9 @@ class DataCard:
                 reason: {
                     "count": count,
                     "examples": [
-                        {
-                            "corpus": self.drop_log.names[each.corpus],
-                            "line": each.line,
-                            "source": each.source,
-                            "target": each.target,
-                        }
+                        {"corpus": corpus, "line": line, "source": each.source, "target": each.target}
                         for each in self.drop_log.examples[reason]
+                        for corpus, line in [self.drop_log.place(each)]
                     ],
                 }
                 for reason, count in sorted(self.drop_log.counts.items())
@@ -151,7 +147,7 @@ class DataCard:
             for each in examples:
                 sides = (each.source, each.target)[self.request.is_monolingual and not each.source :]
                 text = " ⇥ ".join(map(_shorten, sides))
-                yield reason, self.drop_log.names[each.corpus], each.line, text
+                yield reason, *self.drop_log.place(each), text
 
     def _histogram(self) -> CardTable:
         train = self.splits["train"]

@@ -1,5 +1,6 @@
 """Validation and test sets: every line is kept unchanged."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,18 +62,27 @@ class HeldOutSet:
 
 
 def read_heldout(name: str, specs: Sequence[Spec], inspector: Callable[[Spec], Inspector]) -> HeldOutSet:
-    """Read all corpora of a validation or test set; a line that is not a pair is an error, never dropped."""
-    whole = HeldOutSet(name, " + ".join(spec.text for spec in specs))
+    """Read all corpora of a validation or test set; a line that is not a pair is an error, never dropped.
+
+    Unfinished entries of localization files are not part of the set; the origin counts them.
+    """
+    whole = HeldOutSet(name, "")
+    origins = []
     for spec in specs:
         inspect = inspector(spec)
+        skipped: Counter[str] = Counter()
         for block in read_pairs(spec):
             inspect.observe(block)
+            skipped.update(entry.reason for entry in block.skipped)
             malformed = next((row for row, damage in block.damage.items() if damage == "malformed"), None)
             if malformed is not None:
                 raise CorpusError(
-                    f"{spec.text}: line {block.first + malformed} is not a pair: {block.source[malformed][:60]!r}",
+                    f"{spec.text}: line {block.number(malformed)} is not a pair: {block.source[malformed][:60]!r}",
                     hint=f"every line of the {name} set must be a pair; fix or remove that line",
                 )
             whole.source += block.source
             whole.target += block.target
+        counts = ", ".join(f"{reason} {count:,}" for reason, count in skipped.most_common())
+        origins.append(f"{spec.text} (skipped: {counts})" if counts else spec.text)
+    whole.origin = " + ".join(origins)
     return whole

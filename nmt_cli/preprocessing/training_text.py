@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,8 +54,11 @@ class TrainingText:
                 cleaned = cleaner.clean(number, block)
                 self._spool.append(number, cleaned.lines, cleaned.source, cleaned.target)
                 self._fingerprints.append(cleaned.source_fingerprints, cleaned.target_fingerprints)
+                if block.file:
+                    drop_log.start_file(number, *block.file)
+                drop_log.add(Dropped(number, *skipped) for skipped in block.skipped)
                 drop_log.add(cleaned.dropped)
-                self.pairs_read[number] += len(block.source)
+                self.pairs_read[number] += len(block.source) + len(block.skipped)
                 progress(sum(self.pairs_read))
         self._spool.finish()
         self._fingerprints.finish()
@@ -134,6 +138,7 @@ class DropLog:
     file: TextIO | None = None  # gets every dropped pair as a TSV row
     counts: dict[str, int] = field(default_factory=dict)
     examples: dict[str, list[Dropped]] = field(default_factory=dict)
+    _files: dict[int, list[tuple[int, str]]] = field(default_factory=dict)  # corpus → lines before, name
 
     def __post_init__(self) -> None:
         if self.file is not None:
@@ -147,8 +152,23 @@ class DropLog:
             if len(kept) < EXAMPLES:
                 kept.append(pair)
             if self.file is not None:
-                cells = (self.names[pair.corpus], str(pair.line), pair.reason, pair.source, pair.target)
+                name, line = self.place(pair)
+                cells = (name, str(line), pair.reason, pair.source, pair.target)
                 self.file.write("\t".join(cell.translate(_ESCAPES) for cell in cells) + "\n")
+
+    def start_file(self, corpus: int, name: str, lines_before: int) -> None:
+        """The lines of a corpus of several files are those of this one from now on."""
+        files = self._files.setdefault(corpus, [])
+        if not files or files[-1][1] != name:
+            files.append((lines_before, name))
+
+    def place(self, pair: Dropped) -> tuple[str, int]:
+        """The corpus of a dropped pair, or its file if the corpus has several, and the line in it."""
+        files = self._files.get(pair.corpus)
+        if not files:
+            return self.names[pair.corpus], pair.line
+        before, name = files[bisect_left(files, (pair.line,)) - 1]
+        return name, pair.line - before
 
     @property
     def total(self) -> int:

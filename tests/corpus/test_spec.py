@@ -63,6 +63,36 @@ class TestForms:
         assert parse("data/x.jsonl").fields is None
         assert parse("data/x.jsonl#prompt,response").fields == ("prompt", "response")
 
+    def test_csv_has_named_columns_to_choose(self) -> None:
+        Path("x.csv").touch()
+        assert (parse("x.csv").kind, parse("x.csv").fields) == ("csv", None)
+        assert parse("x.csv#source,target@weight=2").fields == ("source", "target")
+
+    @pytest.mark.parametrize(
+        ("name", "kind"),
+        [
+            ("x.tmx", "tmx"),
+            ("x.TMX.gz", "tmx"),
+            ("x.po", "po"),
+            ("x.po.xz", "po"),
+            ("x.xlf", "xliff"),
+            ("x.sdlxliff", "xliff"),
+            ("en-de.txt.zip", "archive"),
+        ],
+    )
+    def test_a_localization_file_or_archive_is_recognized_by_its_name(self, name: str, kind: str) -> None:
+        Path(name).touch()
+        assert (parse(name).kind, parse(name).paths) == (kind, (Path(name),))
+        assert parse(f"{name}@weight=2").weight == 2
+
+    def test_a_directory_or_pattern_of_localization_files_is_a_corpus(self) -> None:
+        Path("po/inner").mkdir(parents=True)
+        for name in ("po/b.po", "po/inner/a.po.gz", "po/notes.txt"):
+            Path(name).touch()
+        assert parse("po").paths == (Path("po/b.po"), Path("po/inner/a.po.gz"))
+        assert parse("po/*.po").paths == (Path("po/b.po"),)
+        assert parse("po/**/*.po*").paths == (Path("po/b.po"), Path("po/inner/a.po.gz"))
+
     def test_a_dash_is_standard_input(self) -> None:
         assert parse("-").kind == "stdin"
         assert parse("-#2,1").columns == (2, 1)
@@ -143,7 +173,7 @@ class TestMistakes:
     def test_one_file_is_not_a_parallel_corpus(self) -> None:
         assert "data/train" in failure("data/train.de").hint
 
-    @pytest.mark.parametrize("name", ["x.parquet", "x.csv", "x.tmx", "x.zip", "x.tar.gz", "x.xlsx", "x.json"])
+    @pytest.mark.parametrize("name", ["x.parquet", "x.tar.gz", "x.xlsx", "x.json", "x.7z", "x.docx"])
     def test_an_unsupported_format_is_refused_with_an_alternative(self, name: str) -> None:
         Path(name).touch()
         assert Path(name).suffix in failure(name).message or ".tar" in failure(name).message

@@ -34,6 +34,10 @@ def preprocess(
       [cyan]a.de,a.en[/]                  two files
       [cyan]x.tsv[/] or [cyan]x.tsv#1,3[/]         columns, source first
       [cyan]x.jsonl[/] or [cyan]x.jsonl#a,b[/]     a `translation` object, or two fields
+      [cyan]x.csv[/] or [cyan]x.csv#a,b[/]         columns by the names in the first row
+      [cyan]x.tmx[/], [cyan]x.po[/], [cyan]x.xlf[/]         finished translations of a localization file
+      [cyan]po/[/] or [cyan]'po/**/de.po'[/]       all such files in a directory, or of a pattern
+      [cyan]en-de.txt.zip[/]              an OPUS archive in Moses format
       [cyan]hf:DATASET:CONFIG:SPLIT[/]    from the Hugging Face Hub
       [cyan]-[/] or [cyan]-#2,1[/]                 TSV on standard input
     Without --source-lang, it is one file, column or field: [cyan]a.en[/], [cyan]x.tsv#2[/] or

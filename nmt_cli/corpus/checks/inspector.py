@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
+from nmt_cli.corpus.block import INNER_NEWLINE, MALFORMED, SEVERAL_VARIANTS, UNDECODABLE, Block
 from nmt_cli.corpus.checks.alignment import AlignmentCheck, Stretch
 from nmt_cli.corpus.checks.characters import ODDITIES, TokenizedCheck, find_odd_lines
 from nmt_cli.corpus.checks.language import SideProfile, foreign_language, foreign_script, swapped
-from nmt_cli.corpus.readers import INNER_NEWLINE, MALFORMED, UNDECODABLE, Block
 from nmt_cli.errors import DataWarning
 from nmt_cli.files.line_reader import BYTE_ORDER_MARK, CARRIAGE_RETURN
 
@@ -33,10 +33,10 @@ class _Side:
         self.odd_lines: Counter[str] = Counter()
         self.odd_first: dict[str, int] = {}
 
-    def observe(self, first: int, lines: list[str], sample: slice) -> None:
+    def observe(self, block: Block, lines: list[str], sample: slice) -> None:
         for name, rows in find_odd_lines(lines).items():
             self.odd_lines[name] += len(rows)
-            self.odd_first.setdefault(name, first + rows[0])
+            self.odd_first.setdefault(name, block.number(rows[0]))
         sampled = [line[:_SAMPLE_CHARACTERS] for line in lines[sample]]
         self.profile.observe(sampled)
         self.tokenized.observe(sampled)
@@ -53,7 +53,9 @@ class Inspector:
         self.first_pairs: set[int] = set()
         self._alignment = AlignmentCheck()
         self._stretches: list[Stretch] | None = None
+        self._unit = "lines"  # what is counted to say where something is misaligned
         self._removed: Counter[str] = Counter()
+        self._variants: Counter[str] = Counter()
         self._damage: Counter[str] = Counter()
         self._damage_first: dict[str, int] = {}
         self._sampled = self._same = 0
@@ -62,13 +64,15 @@ class Inspector:
         """Take the next block of the corpus."""
         rows = len(block.source)
         sample = slice(None, None, max(1, rows // (_SAMPLE if self.pairs else _FIRST_SAMPLE)))
-        self.source.observe(block.first, block.source, sample)
-        self.target.observe(block.first, block.target, sample)
+        self.source.observe(block, block.source, sample)
+        self.target.observe(block, block.target, sample)
         self._alignment.observe(block.first, block.source, block.target)
+        self._unit = "pairs" if block.numbers else "lines"
         self._removed.update(block.removed)
+        self._variants.update(block.variants)
         for row, kind in block.damage.items():
             self._damage[kind] += 1
-            self._damage_first.setdefault(kind, block.first + row)
+            self._damage_first.setdefault(kind, block.number(row))
         sampled = list(zip(block.source[sample], block.target[sample], strict=True))
         self._sampled += len(sampled)
         self._same += sum(source == target != "" for source, target in sampled)
@@ -82,7 +86,7 @@ class Inspector:
         found = [*self._alignment_warnings(), *self._language_warnings(), *self._damage_warnings()]
         for side in (self.source, self.target):
             found += self._tokenized_warnings(side)
-        found += self._removed_warnings()
+        found += [*self._removed_warnings(), *self._variant_warnings()]
         for side in (self.source, self.target):
             found += self._character_warnings(side)
         return found
@@ -92,7 +96,7 @@ class Inspector:
             self._stretches = _merged(self._alignment.stretches()[0])
         stretches = sorted(self._stretches, key=lambda stretch: -stretch.evidence)[:_SHOWN_STRETCHES]
         for stretch in stretches:
-            where = f"lines {stretch.first} to {stretch.last} look misaligned"
+            where = f"{self._unit} {stretch.first} to {stretch.last} look misaligned"
             partner = ""
             if stretch.offset:
                 direction = "later" if stretch.offset > 0 else "earlier"
@@ -182,6 +186,11 @@ class Inspector:
             ),
             CARRIAGE_RETURN: ("line", "lines", "ended with CR LF; the CR was removed"),
             INNER_NEWLINE: ("text", "texts", "contained line breaks, which became spaces"),
+            SEVERAL_VARIANTS: (
+                "unit has",
+                "units have",
+                "several variants of a language, of which the first was used",
+            ),
         }
         for kind, (one, many, meaning) in meanings.items():
             if count := self._removed[kind]:
@@ -189,6 +198,22 @@ class Inspector:
                     kind.replace(" ", "-"),
                     f"{self.label}: {count} {many if count > 1 else one} {meaning}",
                     hint="no action is needed",
+                )
+
+    def _variant_warnings(self) -> Iterator[DataWarning]:
+        for side in (self.source, self.target):
+            counts = {
+                code: count
+                for code, count in self._variants.most_common()
+                if code.startswith(side.name) and not code.endswith(" ")
+            }
+            if len(counts) > 1:
+                listed = ", ".join(f"{code.split()[1]} ({count:,})" for code, count in counts.items())
+                yield DataWarning(
+                    "mixed-variants",
+                    f"{self.label}: the {side.name} mixes variants of {side.profile.language}: {listed}",
+                    hint="to use only one of them, give its code, such as "
+                    f"--{side.name}-lang {next(iter(counts)).split()[1]}",
                 )
 
     def _character_warnings(self, side: _Side) -> Iterator[DataWarning]:
