@@ -28,12 +28,14 @@ PRELOADED = (  # what takes time, once for all children
     "nmt_cli.cli.app",
     "nmt_cli.evaluation.evaluate",
     "nmt_cli.explanation",
+    "nmt_cli.export.folder",
     "nmt_cli.run.average",
     "nmt_cli.training",
     "nmt_cli.translator.streaming",
     "jinja2",
     "numpy.ctypeslib",
     "numpy.random",
+    "onnx",
     "sacrebleu.metrics",
     "torch._dynamo",  # the optimizer imports it
 )

@@ -120,6 +120,9 @@ KINDS = {
             ),
             "resume": _resume(),
             "info": Command(("info", "run"), information),
+            "export": Command(
+                ("export", "run", "--out", "new", "--shortlist", "none", "--quiet"), file("new/encoder.onnx")
+            ),
             "init": _train("data", "--init", "run"),
             "average": Command(("average", "run", "--out", "new", "--quiet"), trained("new")),
         },
