@@ -70,7 +70,7 @@ test: install ## lint, check types and run all tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
-fuzz: install ## mutate run and data directories for MINUTES=3; SEED=N or TRIAL=NAME repeats a run or a finding
+fuzz: install ## mutate run, data and exported directories for MINUTES=3; SEED=N or TRIAL=NAME repeats a run or a finding
 	$(BIN)/python -m tests.fuzz $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(TRIAL),--trial '$(TRIAL)') $(if $(ONLY),--only '$(ONLY)')
 
@@ -85,6 +85,7 @@ bench: install ## run the benchmarks
 	$(BIN)/python benchmarks/translation.py
 	$(BIN)/python benchmarks/runtime.py demo/run
 	$(BIN)/python benchmarks/evaluation.py
+	$(BIN)/python benchmarks/integrity.py
 	$(BIN)/python benchmarks/presets.py
 
 clean: ## remove everything that make created, except data/ and runs/

@@ -19,18 +19,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-TIMEOUT = 60.0  # seconds; what takes this long on a tiny model waits for something that never comes
+TIMEOUT = 600.0  # seconds; what takes this long on a tiny model waits for something that never comes
+CPU_TIME = (
+    60  # seconds that a limited child may compute; unlike TIMEOUT, it does not depend on other processes
+)
 MEMORY = 1 << 30  # bytes that a limited child may allocate; commands on tiny models need far less
 PRELOADED = (  # what takes time, once for all children
     "nmt_cli.cli.app",
     "nmt_cli.evaluation.evaluate",
     "nmt_cli.explanation",
+    "nmt_cli.export.folder",
     "nmt_cli.run.average",
     "nmt_cli.training",
     "nmt_cli.translator.streaming",
     "jinja2",
     "numpy.ctypeslib",
     "numpy.random",
+    "onnx",
     "sacrebleu.metrics",
     "torch._dynamo",  # the optimizer imports it
 )
@@ -142,6 +147,7 @@ def _become_command(request: dict[str, Any]) -> None:
     if "memory" in request:
         in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (in_use + request["memory"],) * 2)
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_TIME, CPU_TIME))
     sys.argv = ["nmt", *request["arguments"]]
     code: Any = 70
     try:

@@ -23,7 +23,7 @@ from nmt_cli.files.atomic import FileFacts, cannot_write
 from nmt_cli.files.guarded import JSON_LIMIT, GuardedDirectory, parse_json
 from nmt_cli.files.manifest import file_facts
 from nmt_cli.run.header import TensorInfo, read_header
-from nmt_cli.run.weights import read_tensors, tensor_bytes
+from nmt_cli.run.weights import infos_of, read_tensors, tensor_bytes
 
 FORMAT = 1
 STATE, WEIGHTS = "state", "checkpoints"
@@ -103,7 +103,12 @@ class Checkpoints:
         facts = self._read()["files"].get(name)
         if facts is None:
             raise DirectoryError(f"{self.folder / CURRENT} does not list {name}", hint=self._hint)
-        return read_tensors(self._directory, name, facts, hint=self._hint)
+        tensors = read_tensors(self._directory, name, facts, hint=self._hint)
+        if infos_of(tensors) != self.header():
+            raise DirectoryError(
+                f"{self.folder / name} has other weights than the current checkpoint", hint=self._hint
+            )
+        return tensors
 
     def header(self) -> dict[str, TensorInfo]:
         """Shapes and types of the current inference weights, without reading the weights."""

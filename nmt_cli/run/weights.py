@@ -77,6 +77,14 @@ def check_header(header: Mapping[str, TensorInfo], expected: Mapping[str, Tensor
             )
 
 
+def infos_of(tensors: Mapping[str, Tensor]) -> dict[str, TensorInfo]:
+    """Shapes and types of tensors in memory, as `read_header` returns those in a file."""
+    return {
+        name: TensorInfo(tuple(tensor.shape), _DTYPES.get(tensor.dtype, ""))
+        for name, tensor in tensors.items()
+    }
+
+
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
     """Parameters and buffers, not copied."""
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}
@@ -86,11 +94,7 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], origin: Path) -> None:
     """Copy `tensors`, read from `origin`, into the model; names and shapes must match exactly."""
     own = weights_of(model)
-    found = {
-        name: TensorInfo(tuple(tensor.shape), _DTYPES.get(tensor.dtype, ""))
-        for name, tensor in tensors.items()
-    }
-    check_header(found, own, origin)
+    check_header(infos_of(tensors), own, origin)
     for name, tensor in own.items():
         tensor.copy_(tensors[name])
 

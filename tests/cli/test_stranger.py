@@ -20,6 +20,7 @@ from nmt_cli.run.weights import parse_tensors, tensor_bytes
 from ..translator.runs import make_run  # noqa: TID252 - tests are no package
 from .conftest import Outcome, Run
 
+KINDS = ("plain", "json", "markdown")
 TEXT = "ba da.\nfu mo.\n"
 
 
@@ -182,6 +183,22 @@ def test_escape_sequences_of_names_and_contents_do_not_reach_the_terminal(
         assert "\\x1b" in outcome.stderr
 
 
+def test_results_of_a_run_with_escape_sequences_in_its_name_are_printed_without_them(
+    nmt: Run, run: Path, tmp_path: Path
+) -> None:
+    evil = run.rename(tmp_path / "\x1b[31mred\x9b2J\u202e")
+    for command in (
+        ("info",),
+        ("info", "--json"),
+        ("evaluate",),
+        *(("evaluate", f"--{kind}") for kind in KINDS),
+    ):
+        outcome = nmt(command[0], evil, *command[1:])
+        assert outcome.code == 0, outcome.stderr
+        assert not set("\x1b\x9b\u202e") & set(outcome.stdout + outcome.stderr)
+    assert json.loads(nmt("info", evil, "--json").stdout)[0]["path"] == str(evil)
+
+
 def test_ordinary_text_is_printed_as_it_is() -> None:
     assert printable("Grüße 你好 a\u00a0b 👩\u200d🔬\n\tx") == "Grüße 你好 a\u00a0b 👩\u200d🔬\n\tx"
     assert printable("a\rb\u202ec\udcff") == "a\\rb\\u202ec\\udcff"
@@ -191,3 +208,19 @@ def test_a_pipe_or_device_in_a_run_is_refused(nmt: Run, run: Path) -> None:
     (run / "run.json").unlink()
     os.mkfifo(run / "run.json")
     refused(nmt("translate", run, stdin="ba\n"), "run.json is a pipe")
+
+
+def test_a_link_or_a_pipe_in_an_exported_folder_is_refused(nmt: Run, tmp_path: Path) -> None:
+    folder, manifest = tmp_path / "exported", json.dumps({"format": 1, "kind": "export", "files": {}})
+    folder.mkdir()
+    (folder / "manifest.json").write_text(manifest)
+    (folder / "notes").symlink_to(tmp_path / "elsewhere")
+    for command in ("translate", "evaluate"):
+        refused(nmt(command, folder, stdin="ba\n"), "notes is a symbolic link")
+    (folder / "notes").unlink()
+    (folder / "manifest.json").rename(tmp_path / "manifest.json")
+    (folder / "manifest.json").symlink_to(tmp_path / "manifest.json")
+    refused(nmt("translate", folder, stdin="ba\n"), "manifest.json is a symbolic link")
+    (folder / "manifest.json").unlink()
+    os.mkfifo(folder / "manifest.json")
+    refused(nmt("translate", folder, stdin="ba\n"), "manifest.json is a pipe")

@@ -90,7 +90,7 @@ def test_a_write_removes_what_killed_processes_left_of_the_same_file(inside: Pat
 
 
 @pytest.mark.parametrize(
-    "text", ["1e999", "[" * 100_000, "NaN", "-Infinity", '{"a": 1', "9" * 5000, b"\xff", "[1] [2]"]
+    "text", ["1e999", "[" * 100_000, "NaN", "-Infinity", '{"a": 1', "9" * 5000, "9" * 400, b"\xff", "[1] [2]"]
 )
 def test_hostile_json_is_a_value_error(text: str | bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - whatever its text

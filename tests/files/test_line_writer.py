@@ -1,8 +1,10 @@
 """Only complete lines are written, whatever happens."""
 
+import fcntl
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -24,15 +26,22 @@ def test_ctrl_c_does_not_interrupt_a_long_line() -> None:
         [sys.executable, "-c", WRITER],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        bufsize=0,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert child.stdout is not None
     assert child.stdout.readline() == b"short\n"
-    time.sleep(0.5)  # the pipe is full: the long line is on its way, and nobody reads on
+    while not _waiting(child.stdout.fileno()):  # then the long line is on its way, and nobody reads on
+        time.sleep(0.01)
     child.send_signal(signal.SIGINT)
     time.sleep(0.2)
     assert child.stdout.read() == b"x" * 1_000_000 + b"\n"
     assert child.wait(timeout=600) != 0
+
+
+def _waiting(descriptor: int) -> int:
+    """The number of bytes in a pipe."""
+    return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def test_a_file_appears_complete_or_not_at_all(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ _SMALL = (
 )
 _LINES = b"ba be bi\ndo du\n\nfa fe fi fo fu\n"
 _QUIET = ("--threads", "1", "--quiet")
-_SHORT = ("--time-limit", "20s")  # a forged run may ask for any number of updates
+_SHORT = ("--time-limit", "20s")
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Command:
     result: Callable[[Path, Outcome], bytes]
     stdin: bytes = b""
     may_change: tuple[str, ...] | None = ()  # files of the directory; None: any
+    if_forged: tuple[str, ...] = ()  # more arguments: a forged run may ask for any number of updates
 
 
 @dataclass(frozen=True)
@@ -92,13 +93,13 @@ def _options(*assignments: str) -> list[str]:
 
 def _train(*arguments: str) -> Command:
     options = _options(*_SMALL, "train.max_updates=2")
-    words = ("train", *arguments, "--out", "new", *options, *_SHORT, *_QUIET)
-    return Command(words, trained("new"))
+    words = ("train", *arguments, "--out", "new", *options, *_QUIET)
+    return Command(words, trained("new"), if_forged=_SHORT)
 
 
 def _resume(*arguments: str, run: str = "run") -> Command:
-    words = ("train", *arguments, "--resume", run, "--set", "train.max_updates=6", *_SHORT, *_QUIET)
-    return Command(words, trained(run), may_change=None)
+    words = ("train", *arguments, "--resume", run, "--set", "train.max_updates=6", *_QUIET)
+    return Command(words, trained(run), may_change=None, if_forged=_SHORT)
 
 
 KINDS = {
@@ -119,6 +120,9 @@ KINDS = {
             ),
             "resume": _resume(),
             "info": Command(("info", "run"), information),
+            "export": Command(
+                ("export", "run", "--out", "new", "--shortlist", "none", "--quiet"), file("new/encoder.onnx")
+            ),
             "init": _train("data", "--init", "run"),
             "average": Command(("average", "run", "--out", "new", "--quiet"), trained("new")),
         },

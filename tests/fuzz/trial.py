@@ -119,7 +119,8 @@ def run_mutated(
     if not mutate(here / folder, outside):
         return Verdict("not applicable")
     before = {root: state_of(root) for root in (outside, originals, here / folder)}
-    outcome = server.run(command.arguments, folder=here, stdin=command.stdin)
+    arguments = (*command.arguments, *(command.if_forged if intact is None else ()))
+    outcome = server.run(arguments, folder=here, stdin=command.stdin)
     for root in (outside, originals):
         if changed := _changed(before[root], state_of(root)):
             return Verdict("changed something outside the directory", ", ".join(changed))

@@ -132,6 +132,63 @@ def test_damaged_settings_give_one_line(folder: Path, content: bytes) -> None:
     refused(folder)
 
 
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("search.beam_size", 10**9),
+        ("search.beam_size", "5"),
+        ("search.beam_size", True),
+        ("search.max_length", 10**9),
+        ("search.max_length", 0),
+        ("search.min_length", 10**6),
+        ("search.length_penalty", float("nan")),
+        ("search.length_penalty", 300),
+        ("search.max_length_ratio", float("inf")),
+        ("search.stopping", []),
+        ("search.sampling", True),
+        ("search.sampling", "\x1b[31m"),
+        ("search.unknown", 1),
+        ("search", None),
+        ("max_tokens", 0),
+        ("max_tokens", 1.5),
+        ("lowercase", "no"),
+        ("replacements", [["", "x"]]),
+        ("replacements", [[1, 2]]),
+        ("replacements", 3),
+        ("vocabulary", ["bpe"]),
+        ("vocabulary", ["bpe", {}]),
+        ("target_language", "\x1b]0;x\x07"),
+        ("model_sha256", "$(touch x)"),
+        ("data_sha256", None),
+        ("shortlist", {"frequent": [-1]}),
+        ("shortlist", {"frequent": [2**40]}),
+    ],
+)
+def test_hostile_settings_are_refused(folder: Path, path: str, value: object) -> None:
+    settings = json.loads((folder / "settings.json").read_text("utf-8"))
+    section, _, key = path.rpartition(".")
+    (settings[section] if section else settings)[key] = value
+    replace_file(folder, "settings.json", json.dumps(settings).encode())
+    assert "settings.json is damaged" in refused(folder)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "settings.json"])
+def test_deeply_nested_json_is_refused(folder: Path, name: str) -> None:
+    if name == "settings.json":
+        replace_file(folder, name, b"[" * 100_000)
+    else:
+        (folder / name).write_bytes(b"[" * 100_000)
+    assert f"{name} is damaged" in refused(folder)
+
+
+@pytest.mark.parametrize("size", [-2, 2**70, "1", None])
+def test_hostile_sizes_in_a_manifest_are_refused(folder: Path, size: object) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    manifest["files"]["settings.json"]["size"] = size
+    (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    assert "manifest.json is damaged" in refused(folder)
+
+
 @pytest.mark.parametrize("damage", ["pickle", "shape", "range", "garbage"])
 def test_a_damaged_shortlist_is_refused(folder: Path, tmp_path: Path, damage: str) -> None:
     settings = json.loads((folder / "settings.json").read_text("utf-8"))
