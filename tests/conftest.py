@@ -1,4 +1,4 @@
-"""What all tests share: the real corpora, where they are."""
+"""What all tests share: the real corpora and a browser, where they are."""
 
 import os
 from collections.abc import Iterator
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.browser import Browser, start_browser
 
 settings.register_profile("no deadline", deadline=None)  # a busy machine is not an error
 settings.load_profile("no deadline")
@@ -29,3 +31,9 @@ def corpora() -> Path:
     if not (folder / "COUNTS.tsv").exists():
         pytest.skip(f"the real corpora are not at {folder}; name their folder with NMT_TEST_DATA")
     return folder
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A real browser."""
+    yield from start_browser(tmp_path_factory.mktemp("browser"))

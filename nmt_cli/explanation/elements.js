@@ -21,11 +21,14 @@ function fill(element, attributes, children) {
 }
 
 const direction = (text) => (RIGHT_TO_LEFT.test(text) ? "rtl" : "ltr");
-const percent = (p) => (p >= 0.9995 ? "100 %" : p >= 0.0995 ? `${Math.round(100 * p)} %` : `${(100 * p).toFixed(1)} %`);
+const percent = (p) => (p >= 0.0995 ? `${Math.round(100 * p)} %` : p >= 0.0005 ? `${(100 * p).toFixed(1)} %` : "<0.1 %");
 
+// The background of a weight; the classes choose the text color with the better contrast, in light and dark mode.
 function shade(element, weight) {
   element.style.setProperty("--shade", weight.toFixed(3));
-  element.classList.toggle("strong", weight > 0.55);
+  element.classList.toggle("shaded", weight >= LEAST);
+  element.classList.toggle("strong", weight > 0.68);
+  element.classList.toggle("strongest", weight > 0.88);
 }
 
 // A bar as long as a probability, in the color of that confidence.

@@ -9,8 +9,8 @@
 //
 //   showExplanation(container, data, { open })   everything below, in folds. `open` names the folds that are open:
 //                                                "matrix", "alternatives", "beam", "n-best"; by default "matrix"
-//   showAttention(container, data, { matrix })   the two sentences with arcs and confidence, a line about the chosen
-//                                                word, and below it the matrix (false: without it, "closed": folded)
+//   showAttention(container, data, { matrix })   the two sentences with arcs and confidence, the matrix (false: without
+//                                                it, "closed": folded), and a line about the chosen word
 //                                                source, translation, *_lang, *_words, *_pieces, confidence,
 //                                                attention and word_attention (null without attention), steps
 //   showAlternatives(container, data)            probability and alternatives at each step: steps
@@ -35,13 +35,14 @@ function showAttention(container, data, { matrix = true } = {}) {
     selection.watchers.push(describe);
     describe();
     views = [words];
-    body.replaceChildren(words.element, detail, legend(shown(data, level)));
+    body.replaceChildren(words.element);
     if (folds) {
       const table = new MatrixView(level, selection);
       views.push(table);
       folds.replaceChildren(folds.firstChild, table.element);
       body.append(folds);
     }
+    body.append(detail, legend(shown(data, level)));
   }
 
   container.replaceChildren(levelButtons(show), body);
@@ -74,15 +75,16 @@ function showAlternatives(container, data) {
     make("td", { class: "long" }, ...step.alternatives.map((other) => make("span", { class: other.kept ? "other kept" : "other" },
       make("bdi", {}, other.piece), " ", make("small", {}, percent(other.probability)))))));
   const pieces = data.steps.flatMap((step) => [step.piece, ...step.alternatives.map((other) => other.piece)]);
-  const headings = ["step", "token", "probability", "alternatives (underlined: kept in the beam)"];
-  container.replaceChildren(list(headings, rows), legend(pieces));
+  const explained = legend(pieces);
+  explained.prepend("Underlined alternatives were kept in the beam. ");
+  container.replaceChildren(list(["step", "token", "probability", "alternatives"], rows), explained);
 }
 
 function showNBest(container, data) {
   const rows = data.n_best.map((one, at) => make("tr", {},
     make("td", { class: "number" }, String(at + 1)),
-    make("td", { class: "number" }, one.score.toFixed(3)),
-    make("td", { class: "number" }, one.log_probability.toFixed(2)),
+    make("td", { class: "number", "data-label": "score" }, one.score.toFixed(3)),
+    make("td", { class: "number", "data-label": "log P" }, one.log_probability.toFixed(2)),
     make("td", { class: "long", dir: "auto", lang: data.target_lang }, one.text)));
   container.replaceChildren(list(["rank", "score", "log P", "translation"], rows));
 }

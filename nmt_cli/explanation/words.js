@@ -99,6 +99,9 @@ function describeWord(level, place) {
     return [level.weights ? `${how} to see what the model attended to. A click or tap pins it.` : `${how} to see its alternatives.`];
   }
   const parts = [make("b", {}, level[place.side][place.at])];
+  if (place.cell !== undefined) {
+    parts.push(" on ", make("b", {}, level.source[place.cell]), ` ${percent(level.weights[place.at][place.cell])} · it`);
+  }
   if (level.weights) {
     const other = level[place.side === "target" ? "source" : "target"];
     const ranked = weightsOf(level, place).map((w, at) => [w, other[at]]).filter(([w]) => w >= LEAST);
