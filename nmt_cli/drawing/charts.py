@@ -1,4 +1,4 @@
-"""The charts of the evaluation report. They take their colors, --c0 and so on, from the page around them."""
+"""The charts of the evaluation report. The style sheet of the page colors them by their classes: c0, c1 and so on."""
 
 from __future__ import annotations
 
@@ -88,16 +88,15 @@ def whisker_chart(name: str, rows: Sequence[Whisker]) -> str:
     parts = axes.x_grid(tick for tick in ticks(low, high) if low <= tick <= high)
     for index, row in enumerate(rows):
         y = 8 + _ROW * (index + 0.5)
-        color = f"var(--c{row.color})"
         shown = row.name if len(row.name) <= _LONGEST_NAME else row.name[: _LONGEST_NAME - 1] + "…"
         parts.append(label(_NAMES - 10, y + 4, shown, anchor="end", class_="strong"))
-        stroke = f"stroke:{color};stroke-width:3;stroke-linecap:round;opacity:.55"
         parts.append(
             element(
                 "g",
                 tooltip(f"{row.name}: {row.value:.2f}, 95 % interval {row.low:.2f} to {row.high:.2f}"),
-                element("line", x1=axes.x(row.low), x2=axes.x(row.high), y1=y, y2=y, style=stroke),
-                element("circle", cx=axes.x(row.value), cy=y, r=5, style=f"fill:{color}"),
+                element("line", x1=axes.x(row.low), x2=axes.x(row.high), y1=y, y2=y, class_="whisker"),
+                element("circle", cx=axes.x(row.value), cy=y, r=5, class_="dot"),
+                class_=f"c{row.color}",
             )
         )
     return _chart(name, height, parts)
@@ -120,29 +119,20 @@ def _bars(points: Sequence[TitledPoint], color: int, axes: Axes, *, width: float
             width=width,
             height=max(0.0, axes.bottom - y),
             rx=2,
-            style=f"fill:var(--c{color})",
+            class_=f"bar c{color}",
         )
         for x, y, shown in points
     ]
 
 
 def _line(points: Sequence[TitledPoint], color: int, *, dots: bool = True) -> list[str]:
-    line = polyline([(x, y) for x, y, _ in points], style=f"stroke:var(--c{color});stroke-width:2")
-    visible = "" if dots else ";opacity:0"  # an invisible dot still shows its tooltip
-    return [
-        line,
-        *(
-            element(
-                "circle",
-                tooltip(shown),
-                cx=x,
-                cy=y,
-                r=4 if dots else 5,
-                style=f"fill:var(--c{color}){visible}",
-            )
-            for x, y, shown in points
-        ),
-    ]
+    line = polyline([(x, y) for x, y, _ in points], class_=f"line c{color}")
+    kind = "dot" if dots else "dot invisible"  # it still shows its tooltip
+    circles = (
+        element("circle", tooltip(shown), cx=x, cy=y, r=4 if dots else 5, class_=f"{kind} c{color}")
+        for x, y, shown in points
+    )
+    return [line, *circles]
 
 
 def _chart(name: str, height: float, parts: Sequence[str]) -> str:

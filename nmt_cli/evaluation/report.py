@@ -10,15 +10,18 @@ from markupsafe import Markup
 
 from nmt_cli.drawing.attention import attention_svg
 from nmt_cli.drawing.charts import Series, Whisker, category_chart, histogram, whisker_chart
-from nmt_cli.drawing.html import render, resource
+from nmt_cli.drawing.html import content_security_policy, render, resource
 from nmt_cli.evaluation.breakdowns import Pieces, closest, differences
-from nmt_cli.evaluation.result import Evaluation, Example, MetricScore, SystemResult
+from nmt_cli.evaluation.result import Comparison, Evaluation, Example, MetricScore, SystemResult
+from nmt_cli.evaluation.sharing import without_absolute_paths
 from nmt_cli.evaluation.systems import System
+from nmt_cli.evaluation.texts import language_of
 from nmt_cli.files.markdown import literal, table
 
 _PACKAGE = "nmt_cli.evaluation"
 _COLORS = 6  # systems that get a color of their own in charts: --c0 … --c5
 _GRAY = _COLORS  # the color of all others: --c6
+_NAMES_IN_TITLE = 4
 _GROUPS = (
     ("worst", "Worst sentences"),
     ("best", "Best sentences"),
@@ -67,13 +70,16 @@ class SystemExamples(NamedTuple):
 
 def report_page(evaluation: Evaluation, pictures: Pictures) -> str:
     """The whole page; `pictures` are the attention maps of examples."""
+    evaluation = without_absolute_paths(evaluation)
     baseline = evaluation.comparison.baseline if evaluation.comparison is not None else None
     shown = _shown(evaluation.systems, baseline)
+    style = resource(_PACKAGE, "report.css")
     return render(
         _PACKAGE,
         "report.html",
-        style=Markup(resource(_PACKAGE, "report.css")),
-        title=f"Evaluation of {evaluation.systems[0].name}" if len(evaluation.systems) == 1 else "Evaluation",
+        policy=content_security_policy(style=style),
+        style=Markup(style),
+        title=_title(evaluation),
         evaluation=evaluation,
         comparison=evaluation.comparison,
         reference_names=[Path(text.name).name for text in evaluation.references],
@@ -90,6 +96,21 @@ def report_page(evaluation: Evaluation, pictures: Pictures) -> str:
     )
 
 
+def _title(evaluation: Evaluation) -> str:
+    """`Evaluation of small and large, de → en`"""
+    names = [system.name for system in evaluation.systems]
+    if len(names) > _NAMES_IN_TITLE:
+        names = [*names[: _NAMES_IN_TITLE - 1], f"{len(names) - _NAMES_IN_TITLE + 1} more"]
+    listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    runs = [system.run for system in evaluation.systems if system.run is not None]
+    source = runs[0].source_language if runs else None
+    if source is None and evaluation.source is not None:
+        source = language_of(Path(evaluation.source.name))
+    if evaluation.target_language is None:
+        return f"Evaluation of {listed}"
+    return f"Evaluation of {listed}, {f'{source} →' if source else 'into'} {evaluation.target_language}"
+
+
 def attention_pictures(system: System, result: SystemResult) -> dict[tuple[str, int], str]:
     """(name, line) → the attention map, for every example of a run whose model has attention."""
     from nmt_cli.translator import Details
@@ -103,24 +124,24 @@ def attention_pictures(system: System, result: SystemResult) -> dict[tuple[str, 
     )
     pictures = {}
     for line, translation in zip(lines, translations, strict=True):
-        weights = translation.word_attention
-        if weights is not None and weights.numel():
-            words = translation.source_words, translation.target_words
-            pictures[result.name, line] = attention_svg(*words, weights.tolist())
+        if (found := translation.attention_map()) is not None:
+            source, target, weights = found
+            pictures[result.name, line] = attention_svg(source, target, weights.tolist())
     return pictures
 
 
 def evaluation_markdown(evaluation: Evaluation) -> str:
     """The scores as a Markdown table, for a paper or a pull request, with signatures and warnings."""
-    compares = evaluation.comparison is not None
+    evaluation = without_absolute_paths(evaluation)
+    comparison = evaluation.comparison
     headings = ["system"]
     for score in evaluation.systems[0].scores:
-        headings += [score.metric, "p"] if compares else [score.metric]
+        headings += [score.metric, "p"] if comparison is not None else [score.metric]
     rows = []
     for system in evaluation.systems:
         cells = [literal(system.name)]
         for score in system.scores:
-            cells += [_value(score), _p_value(score)] if compares else [_value(score)]
+            cells += [_value(score)] if comparison is None else [_value(score), _p_value(score, comparison)]
         rows.append([*cells, f"{system.bleu.length_ratio:.2f}" if system.bleu is not None else "–"])
     return "\n".join([*table([*headings, "length"], rows), "", *_notes(evaluation)]) + "\n"
 
@@ -147,8 +168,10 @@ def _value(score: MetricScore) -> str:
     return f"{score.score:.1f}{interval}"
 
 
-def _p_value(score: MetricScore) -> str:
-    return "" if score.p_value is None else f"{score.p_value:.4f}" + ("\\*" if score.significant else "")
+def _p_value(score: MetricScore, comparison: Comparison) -> str:
+    if score.p_value is None:
+        return ""
+    return comparison.shown(score.p_value) + ("\\*" if score.significant else "")
 
 
 def _shown(systems: Sequence[SystemResult], baseline: str | None) -> list[SystemResult]:

@@ -6,6 +6,7 @@ python -m nmt_cli.evaluation.result > docs/evaluation.schema.json
 from __future__ import annotations
 
 import json
+import math
 import platform
 from typing import Any, Literal
 
@@ -172,6 +173,13 @@ class Comparison(Result):
         """The test as papers call it."""
         names = {"bootstrap": "paired bootstrap", "randomization": "paired approximate randomization"}
         return names[self.test]
+
+    def shown(self, p_value: float) -> str:
+        """A p-value to four decimals; the smallest that so many samples can give is an upper bound."""
+        least = 1 / (self.samples + 1)
+        if p_value <= least:
+            return f"≤ {math.ceil(1e4 * least) / 1e4:g}"
+        return f"{p_value:.4f}"
 
 
 class Versions(Result):

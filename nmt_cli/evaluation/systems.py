@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nmt_cli.errors import UsageError
 from nmt_cli.evaluation.result import Evaluation, RunDetails, SystemResult
-from nmt_cli.evaluation.texts import STANDARD_INPUT, Text, language_of
+from nmt_cli.evaluation.texts import STANDARD_INPUT, Text, distinct_names, language_of
 from nmt_cli.export.opening import is_export, runtime_errors
 from nmt_cli.files.byte_stream import check_readable, uncompressed_name
 from nmt_cli.files.progress import Progress
@@ -196,12 +196,14 @@ def _refuse_duplicates(paths: Sequence[Path]) -> None:
 
 
 def _short_names(paths: Sequence[Path]) -> list[str]:
-    """File names without directories, language suffixes and common prefixes; paths if those are not unique."""
+    """File names without directories, language suffixes and common prefixes; with directories if not unique."""
     names = [_stem(path) for path in paths]
     for prefix in _PREFIXES if len(names) > 1 else ():
         if all(name.startswith(prefix) and len(name) > len(prefix) for name in names):
             names = [name.removeprefix(prefix) for name in names]
-    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+    if len(set(names)) == len(names):
+        return names
+    return distinct_names([path if path == STANDARD_INPUT else path.resolve() for path in paths])
 
 
 def _stem(path: Path) -> str:

@@ -192,6 +192,16 @@ def language_of(path: Path) -> str | None:
     return code if is_code else None
 
 
+def distinct_names(paths: Sequence[Path]) -> list[str]:
+    """The file name of each path, preceded by as many directories as it takes to tell them apart."""
+    names = [path.name for path in paths]
+    for depth in range(2, max((len(path.parts) for path in paths), default=0) + 1):
+        if len(set(names)) == len(set(paths)):
+            break
+        names = ["/".join(path.parts[-depth:]) for path in paths]
+    return names
+
+
 def some_lines(numbers: Sequence[int]) -> str:
     """`line 3`, or `lines 3, 8, 9, … (12 in total)`."""
     if len(numbers) == 1:

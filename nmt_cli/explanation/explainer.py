@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from math import exp
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -35,13 +34,10 @@ from nmt_cli.explanation.explanation import (
 from nmt_cli.explanation.self_attention import self_attention_maps
 from nmt_cli.model import Seq2Seq
 from nmt_cli.run import RunDirectory
-from nmt_cli.runtime.words import SPACE, Groups, group_pieces, words_of
+from nmt_cli.runtime.words import Groups
 from nmt_cli.search import Hypothesis, ModelScorer, SearchNode, SearchTree, search
 from nmt_cli.search.penalties import LengthNormalization, coverage_penalty
-from nmt_cli.translator.decoding import (
-    decode_hypothesis,
-    word_attention,
-)
+from nmt_cli.translator.decoding import END, decode_hypothesis, displayed_words, word_attention
 from nmt_cli.translator.forced_decoding import force
 from nmt_cli.translator.segmentation import check_prefixes
 from nmt_cli.translator.translator import Translator
@@ -49,7 +45,6 @@ from nmt_cli.vocabulary import Vocabularies, Vocabulary
 from nmt_cli.vocabulary.token_ids import EOS
 
 MAX_PIECES = 250  # per sentence: a larger heat map would be unreadable
-END = "<eos>"
 
 
 class _Findings(NamedTuple):
@@ -275,18 +270,10 @@ def piece_label(vocabulary: Vocabulary, token: int) -> str:
 
 
 def split_words(vocabulary: Vocabulary, tokens: Sequence[int]) -> tuple[Word, ...]:
-    """The words of ids that end in <eos>, which is a word of its own.
-
-    Punctuation is separate, because the attention of a full stop says little about the word before it.
-    """
+    """The words of ids that end in <eos>."""
     pieces = [vocabulary.pieces[token] for token in tokens]
-    whole_words = vocabulary.kind == "word"
-    groups = group_pieces(pieces, whole_words=whole_words, separate_punctuation=True)
-    starts = sorted({0, *(group[0] for group in groups), len(tokens) - 1})
-    spans = list(pairwise([*starts, len(tokens)]))
-    texts = words_of(pieces, tuple(tuple(range(*span)) for span in spans))
-    words = [Word(text.strip() or SPACE, *span) for text, span in zip(texts, spans, strict=True)]
-    return (*words[:-1], replace(words[-1], text=END))
+    texts, groups = displayed_words(pieces, whole_words=vocabulary.kind == "word")
+    return tuple(Word(text, group[0], group[-1] + 1) for text, group in zip(texts, groups, strict=True))
 
 
 def _groups(words: Sequence[Word]) -> Groups:

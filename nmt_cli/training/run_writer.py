@@ -60,7 +60,7 @@ class RunWriter:
             samples = {"update": report.update, "samples": [asdict(sample) for sample in report.samples]}
             # Without indentation, which would put every attention weight on a line of its own.
             self._directory.write_text("samples.json", json.dumps(samples, ensure_ascii=False) + "\n")
-        self._directory.write_text("curves.svg", draw_curves(self._log.read()))
+        self._draw_curves()
 
     def _record(self, record: dict[str, Any]) -> None:
         self._log.append(record)
@@ -93,8 +93,14 @@ class RunWriter:
     def end(self) -> None:
         """Write the final curves and model card."""
         if self.writes:
-            self._directory.write_text("curves.svg", draw_curves(self._log.read()))
+            self._draw_curves()
             self._write_card()
+
+    def _draw_curves(self) -> None:
+        facts = self._run.facts
+        languages = f"{facts.source_lang} → {facts.target_lang}" if facts.source_lang else facts.target_lang
+        title = f"{self.folder.resolve().name}: {self._run.config.model.preset}, {languages}"
+        self._directory.write_text("curves.svg", draw_curves(self._log.read(), title))
 
     def _write_card(self) -> None:
         records = [

@@ -7,17 +7,39 @@ belong to the word around them. A piece of nothing but white space belongs to th
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
-from nmt_cli.runtime.words import Groups, Links
+from nmt_cli.runtime.words import SPACE, Groups, Links, group_pieces, words_of
 from nmt_cli.search import Hypothesis
 from nmt_cli.vocabulary import Vocabularies
 from nmt_cli.vocabulary.token_ids import UNK
 from nmt_cli.vocabulary.vocabulary import CONTROL
 
+END = "<eos>"  # as it is shown
 _C1 = re.compile("[\x80-\x9f]")
+
+
+def displayed_words(pieces: Sequence[str], *, whole_words: bool) -> tuple[tuple[str, ...], Groups]:
+    """The words of an attention map and the positions of their pieces, which end in <eos>.
+
+    Every piece belongs to a word, and <eos> is a word of its own. So is punctuation, because the attention of a full
+    stop says little about the word before it.
+    """
+    ends = [
+        at for at, piece in enumerate(pieces) if piece == pieces[-1]
+    ]  # more than one in a line of several parts
+    groups = group_pieces(pieces, whole_words=whole_words, separate_punctuation=True)
+    starts = {0, *(group[0] for group in groups), *ends, *(end + 1 for end in ends)}
+    spans = tuple(tuple(range(*span)) for span in pairwise(sorted(starts)))
+    texts = words_of(pieces, spans)
+    words = (
+        END if span[0] in ends else text.strip() or SPACE for text, span in zip(texts, spans, strict=True)
+    )
+    return tuple(words), spans
 
 
 def word_attention(attention: Tensor, source: Groups, target: Groups) -> Tensor:

@@ -18,6 +18,7 @@ from nmt_cli.search import Hypothesis, SearchNode
 from nmt_cli.search.penalties import LengthNormalization
 from nmt_cli.translator.decoding import (
     decode_hypothesis,
+    displayed_words,
     links_of,
     word_attention,
 )
@@ -87,6 +88,16 @@ class Translation:
         if self.attention is None:
             return None
         return word_attention(self.attention, self.source_groups, self.target_groups)
+
+    def attention_map(self) -> tuple[tuple[str, ...], tuple[str, ...], Tensor] | None:
+        """Source words, target words and the attention between them (J, I), with <eos> and separate punctuation."""
+        if self.attention is None or not self.parts:
+            return None
+        source, target = (
+            displayed_words(pieces, whole_words=whole)
+            for pieces, whole in zip((self.source_pieces, self.target_pieces), self.whole_words, strict=True)
+        )
+        return source[0], target[0], word_attention(self.attention, source[1], target[1])
 
     @property
     def perplexity(self) -> float | None:

@@ -3,13 +3,17 @@
 import io
 
 import pytest
+from rich.color import Color
 from rich.console import Console
 
 from nmt_cli.cli.display.explanation import (
     NARROW,
+    cell_color,
     clean,
+    confidence_style,
     fitted,
     heat_map,
+    luminance,
     percent,
     show_explanation,
     shows_color,
@@ -77,8 +81,31 @@ def test_weights_have_shades_and_colors() -> None:
     assert "".join(shade for shade in plain[9:] if shade != " ") == "···░░░▒▒▒▓▓▓███"
     colored = heat_map(words, ["x"], [0.9], weights, width=80, color=True)[1]
     assert colored.plain.split()[3:] == ["5", "20", "40", "70", "90"]
-    backgrounds = {str(span.style.bgcolor) for span in colored.spans if not isinstance(span.style, str)}
-    assert len(backgrounds) == 5
+    cells = [span.style for span in colored.spans if not isinstance(span.style, str)]
+    assert len({str(style.bgcolor) for style in cells}) == 7  # of the weights, and of the space between them
+    assert all(style.color is not None and style.bgcolor is not None for style in cells)
+
+
+def test_heavier_cells_are_lighter_and_their_numbers_can_be_read() -> None:
+    lightness = [luminance(cell_color(weight / 100)) for weight in range(101)]
+    assert lightness == sorted(lightness)
+    assert lightness[-1] > 20 * lightness[0]
+    for weight in range(3, 101):
+        _, line = heat_map(["x"], ["y"], None, [[weight / 100]], width=80, color=True)
+        style = next(span.style for span in line.spans if not isinstance(span.style, str))
+        assert style.color is not None
+        assert style.color.triplet is not None
+        ink = luminance(tuple(style.color.triplet))
+        low, high = sorted((ink, lightness[weight]))
+        assert (high + 0.05) / (low + 0.05) > 4.5
+
+
+@pytest.mark.parametrize("p", [0.9, 0.5, 0.1])
+def test_confidence_can_be_read_on_black_and_on_white(p: float) -> None:
+    triplet = Color.parse(confidence_style(p)).triplet
+    assert triplet is not None
+    lightness = luminance(tuple(triplet))
+    assert min(1.05 / (lightness + 0.05), (lightness + 0.05) / 0.05) > 3.5
 
 
 def test_control_characters_do_not_reach_the_terminal() -> None:

@@ -121,7 +121,14 @@ def test_metrics_and_curves_are_readable(learned: Path) -> None:
     texts = [element.text for element in tree.iter("{http://www.w3.org/2000/svg}text")]
     assert "cross-entropy per target token" in texts
     assert any(text and text.startswith("BLEU ") for text in texts)
-    assert len(list(tree.iter("{http://www.w3.org/2000/svg}polyline"))) == 4
+    assert f"{learned.name}: bahdanau2015, xx → yy" in texts
+    assert "learning rate" in texts
+    assert len(list(tree.iter("{http://www.w3.org/2000/svg}polyline"))) == 5
+    tooltips = [element.text for element in tree.iter("{http://www.w3.org/2000/svg}title")]
+    assert (
+        len([text for text in tooltips if text and "best model" in text]) == 2 * 3
+    )  # points and their rings
+    assert tooltips[0] == f"update 3: {math.log(steps[0]['perplexity']):.2f}"
 
 
 def test_the_model_card_names_the_scores_of_the_model(learned: Path) -> None:
@@ -129,6 +136,14 @@ def test_the_model_card_names_the_scores_of_the_model(learned: Path) -> None:
     assert "# Translation from xx to yy" in card
     assert f"| BLEU | {best_record(learned)['bleu']:.1f} | `nrefs:1\\|case:mixed" in card
     assert "`model.hidden_size = 64`" in card
+
+
+def test_curves_of_long_runs_stay_small_and_any_title_is_safe() -> None:
+    steps = [{"kind": "step", "update": n, "perplexity": 9.0, "learning_rate": 0.1} for n in range(1, 20_000)]
+    picture = draw_curves(steps, title="<b>" + "W" * 500)
+    ElementTree.fromstring(picture)
+    assert len(picture) < 30 * len(steps)
+    assert "<b>" not in picture
 
 
 def test_curves_can_be_drawn_from_no_points_and_from_one() -> None:

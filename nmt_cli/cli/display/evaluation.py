@@ -21,7 +21,13 @@ from nmt_cli.errors import NmtError
 
 if TYPE_CHECKING:
     from nmt_cli.evaluation.evaluate import EvaluationRun
-    from nmt_cli.evaluation.result import AlignmentEvaluation, Evaluation, MetricScore, SystemResult
+    from nmt_cli.evaluation.result import (
+        AlignmentEvaluation,
+        Comparison,
+        Evaluation,
+        MetricScore,
+        SystemResult,
+    )
 
 # Widths of columns
 _NAME = 24  # before a name is folded
@@ -165,7 +171,7 @@ def _table(evaluation: "Evaluation", metrics: Sequence[str], *, lengths: bool) -
     for system in evaluation.systems:
         cells = [Text.assemble(printable(system.name), (_mark(system, evaluation), "dim"))]
         for metric in metrics:
-            cells += _cells(system.score(metric), compares=compares)
+            cells += _cells(system.score(metric), evaluation.comparison)
         if lengths:
             cells.append(Text(f"{system.bleu.length_ratio:.2f}" if system.bleu is not None else "–"))
         table.add_row(*cells)
@@ -177,14 +183,14 @@ def _mark(system: "SystemResult", evaluation: "Evaluation") -> str:
     return " (baseline)" if is_baseline else ""
 
 
-def _cells(score: "MetricScore", *, compares: bool) -> list[Text]:
+def _cells(score: "MetricScore", comparison: "Comparison | None") -> list[Text]:
     interval = f" ± {score.interval.half_width:.1f}" if score.interval is not None else ""
     cells = [Text.assemble((f"{score.score:.1f}", "bold"), interval)]
-    if compares and score.p_value is None:
+    if comparison is not None and score.p_value is None:
         cells.append(Text(""))
-    elif compares:
+    elif comparison is not None:
         assert score.p_value is not None
-        cells.append(Text(f"{score.p_value:.4f}{'*' if score.significant else ' '}"))
+        cells.append(Text(f"{comparison.shown(score.p_value)}{'*' if score.significant else ' '}"))
     return cells
 
 

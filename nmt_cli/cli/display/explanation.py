@@ -38,7 +38,7 @@ def show_explanation(console: Console, explanation: Explanation) -> None:
     if (explanation.self_attention or explanation.word_attention) and not shows_color(console):
         console.print(f"\n{SHADES_LEGEND}")
     console.print()
-    console.print(Text("tokens and their alternatives (*: kept in the beam)"))
+    console.print(Text("tokens and their alternatives (*: kept in the beam, ▁: a space)"))
     for line in step_lines(explanation.steps, width):
         console.print(line, no_wrap=True, overflow="crop", crop=True)
     if explanation.forced or len(explanation.n_best) > 1:
@@ -111,8 +111,9 @@ SHADES_LEGEND = "  ".join(f"{shade} {weight:.0%}".replace("%", " %") for weight,
 LEAST = SHADES[-1][0]
 NARROW = 3  # width of a column whose word is written vertically
 LONGEST_LABEL, TALLEST_LABEL = 20, 14
-# Medium lightness at both ends, so that strong and weak differ on dark and on light terminals.
-_WEAK, _STRONG = (74, 88, 122), (255, 156, 26)
+# From 0 to 1, ever lighter. Empty cells have a color, too: the map is the same on dark and on light terminals.
+_RAMP = ((30, 30, 42), (94, 38, 108), (181, 54, 86), (236, 106, 44), (252, 210, 80))
+_LIGHT = 0.18  # from this luminance on, black has a better contrast than white
 
 
 class Column(NamedTuple):
@@ -172,7 +173,7 @@ def heat_map(
             for column in band:
                 line.append_text(_cell(weights[column.at], column.width, color=color))
             if not color:
-                line.rstrip()  # in color, trailing spaces are visible
+                line.rstrip()  # in color, trailing spaces are part of the map
             lines.append(line)
     return lines
 
@@ -183,8 +184,8 @@ def percent(p: float) -> str:
 
 
 def confidence_style(p: float) -> str:
-    """The color of a probability."""
-    return "green" if p >= 0.6 else "yellow" if p >= 0.3 else "red"
+    """The color of a probability: green, amber or red, of a lightness that can be read on black and on white."""
+    return "rgb(38,148,90)" if p >= 0.6 else "rgb(178,120,20)" if p >= 0.3 else "rgb(214,69,65)"
 
 
 def clean(text: str) -> str:
@@ -236,14 +237,37 @@ def _letters(word: str) -> list[str]:
 
 
 def _cell(weight: float, width: int, *, color: bool) -> Text:
-    if weight < LEAST:
-        return Text(" " * width)
     if not color:
-        shade = next(shade for least, shade in SHADES if weight >= least)
+        shade = next((shade for least, shade in SHADES if weight >= least), " ")
         return Text(shade * (width - 1) + " ")
-    background = tuple(round(low + (high - low) * weight) for low, high in zip(_WEAK, _STRONG, strict=True))
-    ink = "black" if weight > 0.3 else "white"
-    style = Style(color=Color.parse(ink), bgcolor=Color.from_rgb(*background))
     inked = width if width == NARROW else width - 1
-    number = f"{100 * weight:.0f}".center(inked)
-    return Text().append(number, style=style).append(" " * (width - inked))
+    number = f"{100 * weight:.0f}" if weight >= LEAST else ""
+    return (
+        Text().append(number.center(inked), style=_style(weight)).append(" " * (width - inked), _style(0.0))
+    )
+
+
+def _style(weight: float) -> Style:
+    """Text and background: neither is left to the terminal, whose own color might not go with the other."""
+    background = cell_color(weight)
+    ink = "rgb(0,0,0)" if luminance(background) > _LIGHT else "rgb(255,255,255)"
+    return Style(color=Color.parse(ink), bgcolor=Color.from_rgb(*background))
+
+
+def cell_color(weight: float) -> tuple[int, int, int]:
+    """The background of a weight from 0 to 1."""
+    place = min(max(weight, 0.0), 1.0) * (len(_RAMP) - 1)
+    at = min(int(place), len(_RAMP) - 2)
+    red, green, blue = (
+        round(low + (high - low) * (place - at)) for low, high in zip(_RAMP[at], _RAMP[at + 1], strict=True)
+    )
+    return red, green, blue
+
+
+def luminance(color: tuple[int, int, int]) -> float:
+    """The relative luminance of sRGB, from 0 (black) to 1 (white)."""
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in (value / 255 for value in color)
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

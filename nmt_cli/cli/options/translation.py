@@ -196,7 +196,9 @@ Alternatives = Annotated[
     int, contents("--alternatives N", "Number of alternatives to show for each token.", min=0, max=100)
 ]
 SelfAttention = Annotated[bool, contents("--self-attention", "Show self-attention as well.")]
-Html = Annotated[Path | None, output("--html FILE", "Write an interactive web page.")]
+Html = Annotated[
+    Path | None, output("--html FILE", "Write an interactive web page; with --beam, the beam is unfolded.")
+]
 Svg = Annotated[Path | None, output("--svg FILE", "Write the heat map of a single sentence.")]
 ExplanationsJson = Annotated[bool, output("--json", "Write all the numbers as JSON instead of the display.")]
 
