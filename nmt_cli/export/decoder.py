@@ -1,10 +1,9 @@
 """One decoder step as an ONNX graph, from the tokens chosen last to the best candidates.
 
-Inputs    tokens (B, K), parents (B, K) the row of the state that each hypothesis continues, scores (B, K) log P so
-          far, exclude (1 or B, N) 0 or -∞ for each token, count (1,) of candidates; memory_*, state_*, table_*
-Outputs   best (B, C) log P of the best candidates, index (B, C) hypothesis · N + token, log_p (B, C) of their tokens,
-          peak (B, K) log p of the most probable token,
-          next_* (B·K, …) the states, attention (B, K, S) if the model has it
+Inputs    tokens (B, K), scores (B, K, 1) log P so far, exclude (1 or B, 1, N) 0 or -∞ for each token, count (1,) of
+          candidates; memory_*, table_*; state_* (B, K, …) of the hypotheses
+Outputs   best (B, C) log P of the best candidates, index (B, C) hypothesis · N + token, peak (B, K) log p of the most
+          probable token, next_* (B, K, …) the states, attention (B, K, S) if the model has it
 
 The beam is a dimension: memory is never copied for the hypotheses of a sentence.
 """
@@ -16,11 +15,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import onnx
+import torch
+from torch import nn
 
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.export.cells import input_parts, layer_step
-from nmt_cli.export.encoder import attend_heads, embed, enter, feed, leave
-from nmt_cli.export.graph import FLOAT, INT64, Graph
+from nmt_cli.export.encoder import attend_heads, embed, enter, feed, hidden_is_coded, leave, words_are_coded
+from nmt_cli.export.graph import FLOAT, INT8, INT64, UINT8, Graph
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.attention import HeadedReader, HeadedScore
 from nmt_cli.model.decoder import AttentionalState, DeepOutput, RecurrentDecoder
@@ -51,25 +52,18 @@ class _Step:
         self.network, self.config, self.shortlist = model, config, shortlist
         graph = self.graph = Graph(int8=int8)
         self.tokens = graph.input("tokens", INT64, ["B", "K"])
-        self.parents = graph.input("parents", INT64, ["B", "K"])
-        self.scores = graph.input("scores", FLOAT, ["B", "K"])
-        self.exclude = graph.input("exclude", FLOAT, ["b", "N"])
+        self.scores = graph.input("scores", FLOAT, ["B", "K", 1])
+        self.exclude = graph.input("exclude", FLOAT, ["b", 1, "N"])
         self.count = graph.input("count", INT64, [1])
         self._states = 0
-        self.after: list[tuple[str, list[str | int]]] = []  # the next states (B, K, …) and their shapes
-        E, F = model.target_words.embedding_dim, model.vocabulary.in_features
-        self.table = self.words = ""
-        if shortlist:
-            self.table = self.words = graph.input("table_vocabulary", FLOAT, ["N", F])
-            if model.vocabulary.weight is not model.target_words.weight:
-                self.words = graph.input("table_words", FLOAT, ["N", E])
+        self.after: list[tuple[str, int, list[str | int]]] = []  # the next states (B, K, …), their types and shapes
 
     def model(self) -> onnx.ModelProto:
         """The whole step."""
         features, attention, bound = self.run()
         self._candidates(self._logits(features, bound))
-        for i, (value, shape) in enumerate(self.after):
-            self.graph.output(f"next_{i}", self.graph.rows(value), FLOAT, ["n", *shape])
+        for i, (value, kind, shape) in enumerate(self.after):
+            self.graph.output(f"next_{i}", value, kind, ["B", "K", *shape])
         if attention is not None:
             self.graph.output("attention", attention, FLOAT, ["B", "K", "S"])
         return self.graph.model()
@@ -78,45 +72,55 @@ class _Step:
         """Features (B, K, F), attention (B, K, S), and a bound for the features, if there is one."""
         raise NotImplementedError
 
-    def state(self, *shape: str | int) -> str:
-        """The next input that is a state, of the hypotheses being continued: (B, K, …)"""
-        name = self.graph.input(f"state_{self._states}", FLOAT, ["rows", *shape])
+    def state(self, *shape: str | int, kind: int = FLOAT) -> str:
+        """The next input that is a state: (B, K, …)"""
+        name = self.graph.input(f"state_{self._states}", kind, ["B", "K", *shape])
         self._states += 1
-        return self.graph("Gather", name, self.parents)
+        return name
 
     def embedded(self) -> tuple[str, float]:
-        """The word vectors (B, K, E) and the largest absolute value in their table."""
-        weight = self.network.target_words.weight
-        bound = float(weight.detach().abs().max())
+        """The word vectors (B, K, E) and a bound for them."""
+        graph, weight = self.graph, self.network.target_words.weight
+        coded = words_are_coded(self.network, int8=graph.int8)
+        table, bound = graph.code_table(weight) if coded else ("", float(weight.detach().abs().max()))
         if self.shortlist:
-            return self.graph("Gather", self.words, self.tokens), bound
-        return self.graph.lookup(weight, self.tokens), bound
+            kind = UINT8 if coded else FLOAT
+            table = graph.input("table_words", kind, ["N", weight.shape[1]])
+        if coded:
+            return graph.decoded(graph("Gather", table, self.tokens), bound), bound
+        return graph("Gather", table, self.tokens) if table else graph.lookup(weight, self.tokens), bound
 
     def _logits(self, features: str, bound: float | None) -> str:
         """(B, K, N)"""
         graph, layer = self.graph, self.network.vocabulary
-        if graph.int8 and not self.shortlist:
+        F = layer.in_features
+        if self.shortlist:
+            bias = graph.input("memory_bias", FLOAT, ["B", 1, "N"])
+            if graph.int8:
+                table, scale = (
+                    graph.input("table_vocabulary", INT8, [F, "N"]),
+                    graph.input("table_scale", FLOAT, ["N"]),
+                )
+                return graph("Add", graph.int8_product(features, bound, table, scale), bias)
+            return graph(
+                "Add", graph("MatMul", features, graph.input("table_vocabulary", FLOAT, [F, "N"])), bias
+            )
+        if graph.int8:
             return graph.linear(features, layer, bound=bound)
-        flat = graph.reshape(features, [-1, layer.in_features])
+        # Not transposed beforehand: the table of a tied model is stored once.
+        weight, bias = graph.weight(layer.weight), graph.weight(layer.bias)
+        logits = graph("Gemm", graph.reshape(features, [-1, F]), weight, bias, transB=1)
         shape = graph("Concat", graph("Shape", self.tokens), graph.constant([-1]), axis=0)
-        if not self.shortlist:  # the table of a tied model is stored once
-            weight, bias = graph.weight(layer.weight), graph.weight(layer.bias)
-            return graph("Reshape", graph("Gemm", flat, weight, bias, transB=1), shape)
-        logits = graph("Reshape", graph("Gemm", flat, self.table, transB=1), shape)
-        return graph("Add", logits, graph.input("memory_bias", FLOAT, ["B", 1, "N"]))
+        return graph("Reshape", logits, shape)
 
     def _candidates(self, logits: str) -> None:
         graph = self.graph
         log_p = graph("LogSoftmax", logits, axis=-1)  # (B, K, N)
         graph.output("peak", graph("ReduceMax", log_p, axes=[2], keepdims=0), FLOAT, ["B", "K"])
-        allowed = graph("Add", log_p, graph.unsqueeze(self.exclude, 1))
-        total = graph("Add", allowed, graph.unsqueeze(self.scores, 2))
+        total = graph("Add", graph("Add", log_p, self.exclude), self.scores)
         best, index = graph.several("TopK", 2, graph.reshape(total, [0, -1]), self.count, axis=1)
         graph.output("best", best, FLOAT, ["B", "C"])
         graph.output("index", index, INT64, ["B", "C"])
-        graph.output(
-            "log_p", graph("GatherElements", graph.reshape(log_p, [0, -1]), index, axis=1), FLOAT, ["B", "C"]
-        )
 
 
 class _RecurrentStep(_Step):
@@ -146,6 +150,8 @@ class _RecurrentStep(_Step):
         parts = layer.cell.parts
         if isinstance(layer, LSTMNLayer):
             return [self.state(H), *(self.state("t", H) for _ in range(1 + parts))]
+        if hidden_is_coded(layer, int8=self.graph.int8):
+            return [self.graph.decoded(self.state(H, kind=UINT8), 1.0), self.state(H)]
         return [self.state(H) for _ in range(parts)]
 
     def _step(
@@ -159,7 +165,10 @@ class _RecurrentStep(_Step):
             sizes = [self.config.embedding_size, self.config.features_size]
         output, after = layer_step(self.graph, layer, input_parts(layer, values, sizes, bounds), state)
         grows = isinstance(layer, LSTMNLayer)
-        self.after += [(one, ["t", H] if grows and i else [H]) for i, one in enumerate(after)]
+        if hidden_is_coded(layer, int8=self.graph.int8):
+            self.after.append((self.graph.codes(after[0], 1.0), UINT8, [H]))
+            after = after[1:]
+        self.after += [(one, FLOAT, ["t", H] if grows and i else [H]) for i, one in enumerate(after)]
         return output
 
     def _climb(self, x: str, states: Sequence[list[str]], first: int, context: str | None = None) -> str:
@@ -209,7 +218,7 @@ class _RecurrentStep(_Step):
         s = self._climb(self._step(0, [y, fed], [bound, 1.0], states[0]), states[1:], 1)
         c, alpha = self._attend(decoder, s, self.bound)
         features = self._readout(s, y, c, bound)
-        self.after.append((features, [F]))
+        self.after.append((features, FLOAT, [F]))
         return features, alpha, 1.0
 
     def _attend(self, decoder: AttentionDecoder[Any], q: str, bound: float | None) -> tuple[str, str]:
@@ -235,13 +244,23 @@ class _RecurrentStep(_Step):
         graph, readout = self.graph, self.network.decoder.readout
         if isinstance(readout, AttentionalState):
             assert c is not None
-            return graph("Tanh", graph.linear(graph("Concat", c, s, axis=-1), readout.W_c, bound=self.bound))
+            parts = [(c, self.bound), (s, self.bound)]
+            return graph("Tanh", self._linear(parts, readout.W_c))
         if isinstance(readout, DeepOutput):
-            parts = [s, y] if c is None else [s, y, c]
-            bound = None if self.bound is None else max(word_bound, 1.0)
-            t = graph.linear(graph("Concat", *parts, axis=-1), readout.W, bound=bound)
+            parts = [(s, self.bound), (y, word_bound), *([] if c is None else [(c, self.bound)])]
+            t = self._linear(parts, readout.W)
             return graph("Tanh", t) if readout.pieces == 1 else graph("Max", *graph.split(t, 2))
         return s
+
+    def _linear(self, parts: Sequence[tuple[str, float | None]], layer: nn.Linear) -> str:
+        """W [x_1; x_2; …] + b; all parts but a word have size H."""
+        H, E = self.config.hidden_size, self.config.embedding_size
+        values, bounds = zip(*parts, strict=True)
+        sizes = [H] * len(parts)
+        if layer.in_features != H * len(parts):
+            sizes[1] = E
+        Ws = torch.split(layer.weight, sizes, dim=1)
+        return self.graph.products(list(zip(values, Ws, bounds, strict=True)), layer.bias)
 
     def _features_bound(self) -> float | None:
         """A bound for the features: a tanh, or the states of cells."""
@@ -287,7 +306,7 @@ class _TransformerStep(_Step):
             graph("Concat", past, graph.unsqueeze(graph.reshape(one, [0, 0, n, d]), 3), axis=3)
             for past, one in zip(cache, new, strict=True)
         )  # (B, K, n, t + 1, d)
-        self.after += [(keys, [n, "t", d]), (values, [n, "t", d])]
+        self.after += [(keys, FLOAT, [n, "t", d]), (values, FLOAT, [n, "t", d])]
         q = graph("Mul", graph.linear(z, attention.score.W_q), graph.constant(1 / math.sqrt(d)))
         q = graph.reshape(q, [0, 0, n, d, 1])
         e = graph("Softmax", graph("MatMul", keys, q), axis=3)  # (B, K, n, t + 1, 1)

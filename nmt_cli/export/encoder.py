@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -19,12 +19,13 @@ from torch import nn
 
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.export.cells import lstmn_start, read_sentences
-from nmt_cli.export.graph import FLOAT, INT32, INT64, Graph
+from nmt_cli.export.graph import FLOAT, INT8, INT32, INT64, UINT8, Graph, quantized
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.attention import Attention, HeadedReader, HeadedScore
 from nmt_cli.model.decoder import RecurrentDecoder
 from nmt_cli.model.encoder import Encoder, EncoderLayer
 from nmt_cli.model.lstmn import LSTMNLayer
+from nmt_cli.model.recurrent import Layer
 from nmt_cli.model.recurrent_decoders import AttentionDecoder
 from nmt_cli.model.scores import Additive, General, ProjectedDot, ScaledDot
 from nmt_cli.model.transformer import (
@@ -64,14 +65,34 @@ def mask_of(graph: Graph, source: str, lengths: str) -> str:
     return graph("Where", real, graph.constant(0.0), graph.constant(_HIDDEN))
 
 
+def words_are_coded(model: Seq2Seq, *, int8: bool) -> bool:
+    """Whether the target words are 8-bit codes of one scale, as the products of recurrent decoders need them."""
+    return int8 and not isinstance(model.decoder, TransformerDecoder)
+
+
+def hidden_is_coded(layer: Layer[Any], *, int8: bool) -> bool:
+    """Whether the state h of a decoder layer is 8-bit codes: only products read that of an LSTM."""
+    return int8 and not isinstance(layer, LSTMNLayer) and layer.cell.parts == 2
+
+
 def _tables(graph: Graph, model: Seq2Seq) -> None:
     """The rows of the target words and of the vocabulary projection that the batch needs."""
     F, E = model.vocabulary.in_features, model.target_words.embedding_dim
     ids = graph.input("shortlist", INT64, ["N"])
     allowed = graph.input("allowed", FLOAT, ["B", "N"])
-    graph.output("table_vocabulary", graph.lookup(model.vocabulary.weight, ids), FLOAT, ["N", F])
-    if model.vocabulary.weight is not model.target_words.weight:
-        graph.output("table_words", graph.lookup(model.target_words.weight, ids), FLOAT, ["N", E])
+    W, words = model.vocabulary.weight, model.target_words.weight
+    if graph.int8:
+        W_q, scale = quantized(W)
+        rows = graph("Gather", graph.constant(W_q), ids)
+        graph.output("table_scale", graph("Gather", graph.constant(scale), ids), FLOAT, ["N"])
+    else:
+        rows = graph("Gather", graph.weight(W), ids)
+    kind = INT8 if graph.int8 else FLOAT
+    graph.output("table_vocabulary", graph("Transpose", rows, perm=[1, 0]), kind, [F, "N"])
+    if words_are_coded(model, int8=graph.int8):
+        graph.output("table_words", graph("Gather", graph.code_table(words)[0], ids), UINT8, ["N", E])
+    else:
+        graph.output("table_words", graph.lookup(words, ids), FLOAT, ["N", E])
     bias = graph("Add", graph("Gather", graph.weight(model.vocabulary.bias), ids), allowed)
     graph.output("memory_bias", graph.unsqueeze(bias, 1), FLOAT, ["B", 1, "N"])
 
@@ -82,7 +103,12 @@ def _tables(graph: Graph, model: Seq2Seq) -> None:
 def _recurrent_states(graph: Graph, model: Seq2Seq, source: str, lengths: str) -> tuple[str, list[list[str]]]:
     """States (B, S, H) in source order, and the last states of each layer, each (B, H)."""
     assert isinstance(model.encoder, Encoder)
-    x = graph.lookup(model.source_words.weight, graph("Transpose", source, perm=[1, 0]))  # (S, B, E)
+    ids, words = graph("Transpose", source, perm=[1, 0]), model.source_words.weight
+    if graph.int8 and words is model.target_words.weight:  # the table that the target words are read from, too
+        table, bound = graph.code_table(words)
+        x = graph.decoded(graph("Gather", table, ids), bound)
+    else:
+        x = graph.lookup(words, ids)  # (S, B, E)
     words = graph("Sub", graph("Cast", lengths, to=INT64), graph.constant(1))
     words = graph("Max", words, graph.constant(1))  # reversing one position changes nothing
     if model.reverse_source:
@@ -125,9 +151,11 @@ def _recurrent_memory(
         if isinstance(layer, LSTMNLayer):
             start = lstmn_start(graph, layer, [graph.unsqueeze(part, 1) for part in parts])
             parts = [graph.rows(part) for part in start]
-        for part in parts:
-            shape = ["B", 1, H] if isinstance(layer, LSTMNLayer) and part is not parts[0] else ["B", H]
-            graph.output(f"state_{number}", part, FLOAT, shape)
+        for i, part in enumerate(parts):
+            coded = i == 0 and hidden_is_coded(layer, int8=graph.int8)
+            value, kind = (graph.codes(part, 1.0), UINT8) if coded else (part, FLOAT)
+            shape = ["B", 1, H] if isinstance(layer, LSTMNLayer) and i else ["B", H]
+            graph.output(f"state_{number}", value, kind, shape)
             number += 1
     if config.input_feeding:
         F = config.features_size

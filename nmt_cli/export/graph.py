@@ -20,6 +20,8 @@ _WEIGHT_STEPS = 63  # 7 bits: the sum of two products of 8 by 8 bits overflows 1
 _INPUT_STEPS = 127
 
 FLOAT, INT32, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL
+INT8, UINT8 = TensorProto.INT8, TensorProto.UINT8
+_MICROSOFT = "com.microsoft"  # ONNX Runtime's own operators
 Array = NDArray[Any]
 Part = tuple[str, Tensor, float | None]
 """x, W and a bound for |x|, if there is one."""
@@ -41,6 +43,8 @@ class Graph:
         self._stored: dict[
             tuple[int, ...], tuple[str, Tensor]
         ] = {}  # holding a tensor keeps its address unique
+        self._codes: dict[tuple[str, float], str] = {}  # the 8-bit codes of values, by their bound
+        self._tables: dict[int, str] = {}
         self._inputs: list[onnx.ValueInfoProto] = []
         self._outputs: list[onnx.ValueInfoProto] = []
         self._values: list[tuple[str, str]] = []  # the outputs' names and what they are in the graph
@@ -94,6 +98,7 @@ class Graph:
 
     def body(self) -> onnx.GraphProto:
         """The graph alone. A value that is an output gets its name: a node in between would copy it."""
+        self._drop_unused()
         produced = {value for node in self._nodes for value in node.output}
         renamed: dict[str, str] = {}
         for name, value in self._values:
@@ -108,9 +113,22 @@ class Graph:
             self._nodes, self.fresh("graph"), self._inputs, self._outputs, self._constants
         )
 
+    def _drop_unused(self) -> None:
+        """Leave out nodes and constants that no output needs, such as values of which only the codes are used."""
+        used = {value for _, value in self._values}
+        kept: list[onnx.NodeProto] = []
+        for node in reversed(self._nodes):
+            if used & set(node.output):
+                used.update(node.input)
+                for attribute in node.attribute:  # the body of a loop uses values around it
+                    used.update(value for inner in attribute.g.node for value in inner.input)
+                kept.append(node)
+        self._nodes = kept[::-1]
+        self._constants = [constant for constant in self._constants if constant.name in used]
+
     def model(self) -> onnx.ModelProto:
         """The finished and checked model."""
-        opset = [helper.make_opsetid("", OPSET)]
+        opset = [helper.make_opsetid("", OPSET), helper.make_opsetid(_MICROSOFT, 1)]
         model = helper.make_model(
             self.body(), opset_imports=opset, producer_name="nmt", ir_version=_IR_VERSION
         )
@@ -152,56 +170,75 @@ class Graph:
 
     def product(self, x: str, W: Tensor, b: Tensor | None = None, *, bound: float | None = None) -> str:
         """W x + b with W (O, I), in int8 if the graph is and W is large enough."""
-        if self.int8 and W.numel() >= _SMALLEST:
-            y = self._int8_product(x, W, bound)
-        else:
-            y = self("MatMul", x, self.weight(W.t()))
-        return y if b is None else self("Add", y, self.weight(b))
+        return self.products([(x, W, bound)], b)
 
-    def products(self, parts: Sequence[Part], b: Tensor) -> str:
+    def products(self, parts: Sequence[Part], b: Tensor | None) -> str:
         """Σ_i W_i x_i + b in one product: [W_1 W_2 …] [x_1; x_2; …] + b"""
         xs, Ws, bounds = zip(*parts, strict=True)
         W = torch.cat(Ws, dim=1) if len(Ws) > 1 else Ws[0]
         if not self.int8 or W.numel() < _SMALLEST:
-            x = self("Concat", *xs, axis=-1) if len(xs) > 1 else xs[0]
-            return self("Add", self("MatMul", x, self.weight(W.t())), self.weight(b))
-        if None in bounds:
-            total = self.product(xs[0], Ws[0], b, bound=bounds[0])
-            for x, W, bound in parts[1:]:
-                total = self("Add", total, self.product(x, W, bound=bound))
+            y = self("MatMul", self._concatenated(xs), self.weight(W.t()))
+            return y if b is None else self("Add", y, self.weight(b))
+        if len(parts) > 1 and None in bounds:
+            total = self.products(parts[:1], b)
+            for part in parts[1:]:
+                total = self("Add", total, self.products([part], None))
             return total
         # The parts are quantized with their own scales, which move into the weights.
-        x_q = [self._quantize(x, bound) for x, bound in zip(xs, bounds, strict=True)]
-        scaled = [W * bound for W, bound in zip(Ws, bounds, strict=True)]
-        y = self._quantized_product(
-            self("Concat", *x_q, axis=-1) if len(x_q) > 1 else x_q[0], torch.cat(scaled, dim=1), 1.0
-        )
-        return self("Add", y, self.weight(b))
+        W = torch.cat([W * (bound or 1.0) for W, bound in zip(Ws, bounds, strict=True)], dim=1)
+        W_q, scale = quantized(W)
+        weights = self.constant(W_q.T), self.constant(scale)
+        bias = "" if b is None else self.weight(b)
+        if bounds == (None,):
+            return self.int8_product(xs[0], None, *weights, bias)
+        codes = self._concatenated([self.codes(x, bound) for x, bound in zip(xs, bounds, strict=True)])
+        return self._code_product(codes, 1.0, *weights, bias)
 
-    def _int8_product(self, x: str, W: Tensor, bound: float | None) -> str:
-        """Each row of W and each x have their own scale, so that no x depends on its neighbors.
+    def _concatenated(self, xs: Sequence[str]) -> str:
+        return self("Concat", *xs, axis=-1) if len(xs) > 1 else xs[0]
 
-        Where |x| ≤ bound is known, the scale is constant.
+    def int8_product(self, x: str, bound: float | None, W_q: str, scale: str, bias: str = "") -> str:
+        """W x + b for x (…, I), codes W_q (I, O) and their scales (O,).
+
+        Each row of W and each x have their own scale, so that no x depends on its neighbors. Where |x| ≤ bound is
+        known, the scale of x is constant.
         """
         if bound is not None:
-            return self._quantized_product(self._quantize(x, bound), W, bound)
+            return self._code_product(self.codes(x, bound), bound, W_q, scale, bias)
         largest = self("ReduceMax", self("Abs", x), axes=[-1], keepdims=1)  # (…, 1)
-        scale = self("Max", largest, self.constant(1e-12))
-        x_q = self._quantize(self("Div", x, scale), 1.0)
-        return self("Mul", self._quantized_product(x_q, W, 1.0), scale)
+        size = self("Max", largest, self.constant(1e-12))
+        y = self._code_product(self.codes(self("Div", x, size), 1.0), 1.0, W_q, scale)
+        y = self("Mul", y, size)
+        return self("Add", y, bias) if bias else y
 
-    def _quantize(self, x: str, bound: float) -> str:
-        """8-bit integers around 128."""
-        scale, zero = self.constant(bound / _INPUT_STEPS), self.constant(np.uint8(128))
-        return self("QuantizeLinear", x, scale, zero)
+    def _code_product(self, codes: str, bound: float, W_q: str, scale: str, bias: str = "") -> str:
+        step, zero = self._code_scale(bound)
+        rest = ["", bias] if bias else []  # the zero points of W are 0
+        return self("MatMulIntegerToFloat", codes, W_q, step, scale, zero, *rest, domain=_MICROSOFT)
 
-    def _quantized_product(self, x_q: str, W: Tensor, bound: float) -> str:
-        """W x; ONNX Runtime turns the two dequantizations and the product into one int8 product."""
-        W_q, w_scale = quantized(W)
-        scale, zero = self.constant(bound / _INPUT_STEPS), self.constant(np.uint8(128))
-        zeros = self.constant(np.zeros(len(w_scale), np.int8))
-        W_d = self("DequantizeLinear", self.constant(W_q.T), self.constant(w_scale), zeros, axis=1)
-        return self("MatMul", self("DequantizeLinear", x_q, scale, zero), W_d)
+    def codes(self, x: str, bound: float) -> str:
+        """x as 8-bit integers around 128, for |x| ≤ bound."""
+        if (x, bound) not in self._codes:
+            self._codes[x, bound] = self("QuantizeLinear", x, *self._code_scale(bound))
+        return self._codes[x, bound]
+
+    def decoded(self, codes: str, bound: float) -> str:
+        """The value of 8-bit codes; a product uses the codes themselves."""
+        x = self("DequantizeLinear", codes, *self._code_scale(bound))
+        self._codes[x, bound] = codes
+        return x
+
+    def _code_scale(self, bound: float) -> tuple[str, str]:
+        return self.constant(bound / _INPUT_STEPS), self.constant(np.uint8(128))
+
+    def code_table(self, table: Tensor) -> tuple[str, float]:
+        """A table (V, E) in 8-bit codes of one scale, and their bound; the same table is stored once."""
+        bound = float(table.detach().abs().max())
+        key = table.data_ptr()
+        if key not in self._tables:
+            steps = np.rint(array_of(table) * (_INPUT_STEPS / bound))
+            self._tables[key] = self.constant((steps + 128).astype(np.uint8))
+        return self._tables[key], bound
 
     def lookup(self, table: Tensor, ids: str) -> str:
         """Rows of a table (V, E), stored in 8 bits if the graph is: ids (…) → (…, E)"""

@@ -114,14 +114,14 @@ class Model:
             raise RuntimeFailure(f"{self.path / name} is not a usable ONNX model", _FAILURE) from error
 
     def _check_signature(self) -> None:
-        needed = {"tokens", "parents", "scores", "exclude", "count"}
+        needed = {"tokens", "scores", "exclude", "count"}
         given = {"source", "lengths"} | ({"shortlist", "allowed"} if self.shortlist else set())
         carried = {name for name in self.decoder_inputs if name.startswith(("memory_", "table_", "state_"))}
         if (
             not needed | carried >= set(self.decoder_inputs) >= needed
             or not set(self.encoder_outputs) >= carried
             or {value.name for value in self._encoder.get_inputs()} != given
-            or not {"best", "index", "log_p", "peak"} <= set(self.decoder_outputs)
+            or not {"best", "index", "peak"} <= set(self.decoder_outputs)
         ):
             raise RuntimeFailure(f"the graphs in {self.path} are not those of `nmt export`", _FAILURE)
 
@@ -166,25 +166,30 @@ class Decoding:
         self._fixed = {
             name: values[name] for name in model.decoder_inputs if name.startswith(("memory_", "table_"))
         }
-        self._states = [name for name in model.decoder_inputs if name.startswith("state_")]
-        self._state = {name: values[name] for name in self._states}
-        self._next = {name: name.replace("state", "next") for name in self._states}
+        # The rows (B·K, …) of each state after the last step.
+        self._states = {name: values[name] for name in model.decoder_inputs if name.startswith("state_")}
 
-    def step(self, tokens: Integers, parents: Integers, scores: Floats, exclude: Floats, count: int) -> Step:
+    def step(
+        self, tokens: Integers, parents: Integers | None, scores: Floats, exclude: Floats, count: int
+    ) -> Step:
         """See `search.Decoder`."""
         values = self._model.step(
             {
                 "tokens": tokens,
-                "parents": parents,
-                "scores": scores,
-                "exclude": exclude,
+                "scores": scores[:, :, None],
+                "exclude": exclude[:, None],
                 "count": np.array([count]),
                 **self._fixed,
-                **self._state,
+                **{
+                    name: rows.reshape(*tokens.shape, *rows.shape[1:]) if parents is None else rows[parents]
+                    for name, rows in self._states.items()
+                },
             }
         )
-        self._state = {name: values[after] for name, after in self._next.items()}
-        return Step(values["best"], values["index"], values["log_p"], values["peak"], values.get("attention"))
+        for name in self._states:
+            after = values[name.replace("state", "next")]
+            self._states[name] = after.reshape(-1, *after.shape[2:])
+        return Step(values["best"], values["index"], values["peak"], values.get("attention"))
 
     def select(self, rows: Integers) -> None:
         """Keep the memory of these sentences; states are chosen by the parents of the next step."""

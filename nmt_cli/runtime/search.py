@@ -100,7 +100,6 @@ class Step(NamedTuple):
 
     scores: Floats  # (B, C) log P including the token; -∞ where there is no such continuation
     choices: Integers  # (B, C) hypothesis · N + token
-    log_p: Floats  # (B, C) of the token alone
     peak: Floats  # (B, K) log p of the most probable token after each hypothesis
     attention: Floats | None  # (B, K, S)
 
@@ -110,10 +109,12 @@ class Decoder(Protocol):
 
     ids: Integers  # (N,) the target tokens that a step chooses from, ascending
 
-    def step(self, tokens: Integers, parents: Integers, scores: Floats, exclude: Floats, count: int) -> Step:
+    def step(
+        self, tokens: Integers, parents: Integers | None, scores: Floats, exclude: Floats, count: int
+    ) -> Step:
         """Continue row parents[b, k] of the last step with tokens[b, k], a position in `ids`.
 
-        scores (B, K) are log P so far; exclude (1 or B, N) is -∞ for tokens that may not follow.
+        Without parents each row continues itself. scores (B, K) are log P so far; exclude (1 or B, N) is -∞ for tokens that may not follow.
         """
         ...
 
@@ -170,13 +171,13 @@ class _Constraints:
             for row, tokens in zip(self._prefix, prefixes, strict=True):
                 row[: len(tokens)] = np.searchsorted(ids, tokens)
             self.limits = np.maximum(self.limits, (self._prefix >= 0).sum(axis=1))
-        self._shortest = int(self.limits.min())
+        self.shortest = int(self.limits.min())
 
     def exclude(self, sentences: Integers, t: int) -> Floats:
         """What is added to log p at step t: (1, N), or (B', N) if a token is forced."""
         general = self._early if t < self._min_length else self._free
         in_prefix = self._prefix is not None and t < self._prefix.shape[1]
-        if not in_prefix and t < self._shortest:
+        if not in_prefix and t < self.shortest:
             return general
         forced = np.full(len(sentences), -1)
         if self._prefix is not None and in_prefix:
@@ -234,31 +235,38 @@ def search(
     trace = _Trace(decoder.ids, B)
     sentences = np.arange(B)  # (B',) those still in the batch
     tokens = np.full((B, 1), np.searchsorted(decoder.ids, BOS))
-    parents, scores = sentences[:, None], np.zeros((B, 1), np.float32)
-    done = np.zeros(B, bool)
+    parents: Integers | None = None
+    scores, done = np.zeros((B, 1), np.float32), np.zeros(B, bool)
     for t in range(int(constraints.limits.max()) + 1):
         width = tokens.shape[1]
         count = min(2 * K, width * N)  # K candidates stay open even if K of 2 K end
         step = decoder.step(tokens, parents, scores, constraints.exclude(sentences, t), count)
         parent, token = np.divmod(step.choices, N)  # (B', C)
+        of_parent = np.arange(len(parent))[:, None], parent
+        before = scores[of_parent]
+        with np.errstate(invalid="ignore"):  # -∞ of hypotheses that do not exist
+            log_p = step.scores - before  # of the token alone
         ends = token == constraints.eos
         ended = np.where(
             ends[:, :K] & ~done[:, None], settings.normalized(step.scores[:, :K], t + 1), np.float32(-np.inf)
         )
-        scores, log_p = np.where(ends, np.float32(-np.inf), step.scores), step.log_p
+        cut = None
+        if t >= constraints.shortest:
+            at_limit = constraints.limits[sentences] <= t
+            cut = at_limit[:, None] & (step.scores < before + step.peak[of_parent])
+        trace.end(sentences, t, ended, parent, log_p, cut)
+        scores = np.where(ends, np.float32(-np.inf), step.scores)
         if token.shape[1] > K:  # the best that stay open, in order
             order = np.argsort(ends, axis=1, kind="stable")[:, :K]
             open_ones = np.arange(len(order))[:, None], order
             token, parent, log_p, scores = (column[open_ones] for column in (token, parent, log_p, scores))
-        alpha = step.attention if attention else None
-        trace.add(sentences, token, parent, log_p, alpha, ended, step, t, constraints.limits)
+        trace.add(sentences, token, parent, log_p, step.attention if attention else None)
         done = done | stopping.after(sentences, t, ended, scores, constraints.limits)
         tokens, parents = token, parent + np.arange(0, len(sentences) * width, width)[:, None]
-        active = len(done) - int(np.count_nonzero(done))
-        if active == 0:
+        rows = np.flatnonzero(~done)
+        if len(rows) == 0:
             break
-        if active <= _COMPACT_BELOW * len(done):
-            rows = np.flatnonzero(~done)
+        if len(rows) <= _COMPACT_BELOW * len(done):
             decoder.select(rows)
             sentences, done = sentences[rows], done[rows]
             tokens, parents, scores = tokens[rows], parents[rows], scores[rows]
@@ -286,12 +294,13 @@ def _greedy_search(
     """A beam of one, with nothing to compare: a step needs few operations."""
     sentences = np.arange(len(source_lengths))
     paths = [_Path() for _ in sentences]
-    tokens, parents = np.full((len(sentences), 1), np.searchsorted(decoder.ids, BOS)), sentences[:, None]
+    tokens = np.full((len(sentences), 1), np.searchsorted(decoder.ids, BOS))
+    parents: Integers | None = None
     scores, done = np.zeros((len(sentences), 1), np.float32), np.zeros(len(sentences), bool)
     for t in range(int(constraints.limits.max()) + 1):
         exclude = constraints.exclude(sentences, t)
-        best, tokens, log_p, peak, alpha = decoder.step(tokens, parents, scores, exclude, 1)
-        _check_found(done | (best[:, 0] > -np.inf))
+        log_p, tokens, peak, alpha = decoder.step(tokens, parents, scores, exclude, 1)
+        _check_found(done | (log_p[:, 0] > -np.inf))
         for row, (b, token, value) in enumerate(
             zip(sentences.tolist(), tokens[:, 0].tolist(), log_p[:, 0].tolist(), strict=True)
         ):
@@ -309,11 +318,11 @@ def _greedy_search(
         rows = np.flatnonzero(~done)
         if len(rows) == 0:
             break
-        parents = np.arange(len(sentences))[:, None]
+        parents = None
         if len(rows) <= _COMPACT_BELOW * len(sentences):
             decoder.select(rows)
             sentences, done, tokens = sentences[rows], done[rows], tokens[rows]
-            scores, parents = scores[rows], parents[rows]
+            scores, parents = scores[rows], rows[:, None]
     return [
         [_greedy_hypothesis(path, decoder.ids, settings, length)]
         for path, length in zip(paths, source_lengths.tolist(), strict=True)
@@ -349,28 +358,23 @@ class _Trace:
         self._sentences: Integers | None = None
 
     def add(
-        self,
-        sentences: Integers,
-        tokens: Integers,
-        parents: Integers,
-        log_p: Floats,
-        alpha: Floats | None,
-        ended: Floats,
-        step: Step,
-        t: int,
-        limits: Integers,
+        self, sentences: Integers, tokens: Integers, parents: Integers, log_p: Floats, alpha: Floats | None
     ) -> None:
-        """A step: the open hypotheses (B', K), and the scores of those that ended (B', K)."""
+        """The open hypotheses (B', K) after a step."""
         if self._sentences is not sentences:
             self._sentences = sentences
             self._rows = np.zeros_like(self._rows)
             self._rows[sentences] = np.arange(len(sentences))
         self._steps.append((self._rows, tokens, parents, log_p, alpha))
-        N = len(self._ids)
-        for row, rank in zip(*(axis.tolist() for axis in np.nonzero(ended > -np.inf)), strict=True):
-            parent, value = int(step.choices[row, rank]) // N, float(step.log_p[row, rank])
-            truncated = bool(t >= limits[sentences[row]] and value < step.peak[row, parent])
-            end = _Ended(float(ended[row, rank]), t, parent, value, truncated)
+
+    def end(
+        self, sentences: Integers, t: int, scores: Floats, parents: Integers, log_p: Floats, cut: Any
+    ) -> None:
+        """The hypotheses that ended at step t: scores (B', K), -∞ for all others; cut (B', C): truncated ones."""
+        for row, rank in zip(*(axis.tolist() for axis in np.nonzero(scores > -np.inf)), strict=True):
+            truncated = cut is not None and bool(cut[row, rank])
+            parent, value = int(parents[row, rank]), float(log_p[row, rank])
+            end = _Ended(float(scores[row, rank]), t, parent, value, truncated)
             self._ended[sentences[row]].append(end)
 
     def hypotheses(self, n: int, source_lengths: Integers) -> list[list[Hypothesis]]:

@@ -74,23 +74,26 @@ def compare(
             features, state, attention = model.step(tokens, state, memory)
             expected = model.project(features).log_softmax(dim=-1).numpy()  # (B, k, V)
             width = expected.shape[1]
+            rows = (parents + k * torch.arange(B)[:, None]).numpy()
             values |= {
                 "tokens": tokens.numpy(),
-                "parents": (parents + k * torch.arange(B)[:, None]).numpy(),
-                "scores": np.zeros((B, width), np.float32),
-                "exclude": np.zeros((1, V), np.float32),
+                "scores": np.zeros((B, width, 1), np.float32),
+                "exclude": np.zeros((1, 1, V), np.float32),
                 "count": np.array([width * V]),
+                **{name: states[rows] for name, states in values.items() if name.startswith("state_")},
             }
             outputs = decoder.run(None, {value.name: values[value.name] for value in decoder.get_inputs()})
             found = dict(zip([out.name for out in decoder.get_outputs()], outputs, strict=True))
             log_p = np.empty((B, width * V), np.float32)
-            np.put_along_axis(log_p, found["index"], found["log_p"], axis=1)
+            np.put_along_axis(log_p, found["index"], found["best"], axis=1)
             worst = max(worst, float(np.abs(log_p.reshape(expected.shape) - expected).max()))
             assert (attention is None) == ("attention" not in found)
             if attention is not None and not int8:
                 assert found["attention"] == pytest.approx(attention.numpy(), abs=1e-4)
             values |= {
-                name.replace("next", "state"): value for name, value in found.items() if "next" in name
+                name.replace("next", "state"): value.reshape(-1, *value.shape[2:])
+                for name, value in found.items()
+                if "next" in name
             }
             k, parents = width, torch.randint(0, width, (B, K), generator=draw)
             state, tokens = state.reorder(parents), torch.randint(4, V, (B, K), generator=draw)

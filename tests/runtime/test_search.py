@@ -28,19 +28,21 @@ class ToyDecoder:
         self.batches: list[int] = []
         self._history = np.zeros(len(self.logits), np.int64)
 
-    def step(self, tokens: Integers, parents: Integers, scores: Floats, exclude: Floats, count: int) -> Step:
+    def step(
+        self, tokens: Integers, parents: Integers | None, scores: Floats, exclude: Floats, count: int
+    ) -> Step:
         B = len(tokens)
         self.batches.append(B)
-        history = (self._history[parents] * 31 + tokens + 1) % HISTORIES  # (B, K)
+        before = self._history.reshape(tokens.shape) if parents is None else self._history[parents]
+        history = (before * 31 + tokens + 1) % HISTORIES  # (B, K)
         self._history = history.ravel()
         logits = self.logits[np.arange(B)[:, None], history].astype(np.float64)  # (B, K, V)
-        log_p = logits - np.log(np.exp(logits).sum(axis=2, keepdims=True))
-        flat = log_p.reshape(B, -1)
+        log_p = (logits - np.log(np.exp(logits).sum(axis=2, keepdims=True))).astype(np.float32)
         total = (log_p + exclude[:, None] + scores[:, :, None]).reshape(B, -1)
         index = np.argsort(-total, axis=1, kind="stable")[:, :count]
-        best, chosen = (np.take_along_axis(x, index, axis=1).astype(np.float32) for x in (total, flat))
-        peak = np.delete(log_p, self.banned, axis=2).max(axis=2).astype(np.float32)
-        return Step(best, index, chosen, peak, self.attention[np.arange(B)[:, None], history])
+        best = np.take_along_axis(total, index, axis=1)
+        peak = np.delete(log_p, self.banned, axis=2).max(axis=2)
+        return Step(best, index, peak, self.attention[np.arange(B)[:, None], history])
 
     def select(self, rows: Integers) -> None:
         self.logits, self.attention = self.logits[rows], self.attention[rows]
