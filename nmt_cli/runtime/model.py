@@ -25,6 +25,7 @@ FORMAT = 1
 _MANIFEST_LIMIT = 1 << 20  # bytes
 _AGAIN = "copy the whole folder again, or export the model again"
 _FAILURE = "the model in this folder cannot be run; export it again"
+_COUNTS = np.arange(64)
 
 
 class Folder:
@@ -87,12 +88,17 @@ class Model:
             Vocabulary(folder.read(f"{name}.model"), words=kind == "word")
             for name, kind in zip(names, self.settings["vocabulary"], strict=True)
         )
+        self._all_ids = np.arange(len(self.target.pieces))
         self._encoder = self._session(folder.read("encoder.onnx"), "encoder.onnx")
         self._decoder = self._session(folder.read("decoder.onnx"), "decoder.onnx")
         self.encoder_outputs = [value.name for value in self._encoder.get_outputs()]
         self.decoder_inputs = [value.name for value in self._decoder.get_inputs()]
         self.decoder_outputs = [value.name for value in self._decoder.get_outputs()]
         self.has_attention = "attention" in self.decoder_outputs
+        self.carried = [name for name in self.decoder_inputs if name.startswith(("memory_", "table_", "state_"))]
+        self.states = [
+            (name, name.replace("state", "next")) for name in self.carried if name.startswith("state_")
+        ]
         self.shortlist = Shortlist(folder, self) if "shortlist.npy" in folder else None
         self._check_signature()
 
@@ -116,12 +122,11 @@ class Model:
     def _check_signature(self) -> None:
         needed = {"tokens", "scores", "exclude", "count"}
         given = {"source", "lengths"} | ({"shortlist", "allowed"} if self.shortlist else set())
-        carried = {name for name in self.decoder_inputs if name.startswith(("memory_", "table_", "state_"))}
         if (
-            not needed | carried >= set(self.decoder_inputs) >= needed
-            or not set(self.encoder_outputs) >= carried
+            set(self.decoder_inputs) != {*needed, *self.carried}
+            or not set(self.encoder_outputs) >= set(self.carried)
             or {value.name for value in self._encoder.get_inputs()} != given
-            or not {"best", "index", "peak"} <= set(self.decoder_outputs)
+            or not {"best", "index", "peak", *(after for _, after in self.states)} <= set(self.decoder_outputs)
         ):
             raise RuntimeFailure(f"the graphs in {self.path} are not those of `nmt export`", _FAILURE)
 
@@ -134,10 +139,11 @@ class Model:
         for padded, row in zip(source, rows, strict=True):
             padded[: len(row)], padded[len(row)] = row, EOS
         feed: dict[str, Any] = {"source": source, "lengths": lengths.astype(np.int32)}
-        ids = np.arange(len(self.target.pieces))
+        ids = self._all_ids
         if self.shortlist is not None:
-            allowed = np.zeros((len(rows), len(ids)), np.float32)
-            if not full:
+            if full:
+                allowed = np.zeros((len(rows), len(ids)), np.float32)
+            else:
                 ids, allowed = self.shortlist.of(rows, forced)
             feed |= {"shortlist": ids, "allowed": allowed}
         values = self.run(self._encoder, self.encoder_outputs, feed)
@@ -163,39 +169,31 @@ class Decoding:
     def __init__(self, model: Model, ids: Integers, lengths: Integers, values: dict[str, Any]) -> None:
         self.ids, self.lengths = ids, lengths
         self._model = model
-        self._fixed = {
-            name: values[name] for name in model.decoder_inputs if name.startswith(("memory_", "table_"))
-        }
-        # The rows (B·K, …) of each state after the last step.
-        self._states = {name: values[name] for name in model.decoder_inputs if name.startswith("state_")}
+        self._feed = {name: values[name] for name in model.carried}
+        for name, _ in model.states:
+            self._feed[name] = self._feed[name][:, None]  # one hypothesis per sentence
 
     def step(
         self, tokens: Integers, parents: Integers | None, scores: Floats, exclude: Floats, count: int
     ) -> Step:
         """See `search.Decoder`."""
-        values = self._model.step(
-            {
-                "tokens": tokens,
-                "scores": scores[:, :, None],
-                "exclude": exclude[:, None],
-                "count": np.array([count]),
-                **self._fixed,
-                **{
-                    name: rows.reshape(*tokens.shape, *rows.shape[1:]) if parents is None else rows[parents]
-                    for name, rows in self._states.items()
-                },
-            }
-        )
-        for name in self._states:
-            after = values[name.replace("state", "next")]
-            self._states[name] = after.reshape(-1, *after.shape[2:])
+        model, feed = self._model, self._feed
+        if parents is not None:
+            for name, _ in model.states:
+                state = feed[name]  # (B, K, …)
+                feed[name] = state.reshape(-1, *state.shape[2:])[parents]
+        feed["tokens"], feed["scores"], feed["exclude"] = tokens, scores[:, :, None], exclude[:, None]
+        feed["count"] = _COUNTS[count : count + 1] if count < len(_COUNTS) else np.array([count])
+        values = model.step(feed)
+        for name, after in model.states:
+            feed[name] = values[after]
         return Step(values["best"], values["index"], values["peak"], values.get("attention"))
 
     def select(self, rows: Integers) -> None:
         """Keep the memory of these sentences; states are chosen by the parents of the next step."""
-        for name, value in self._fixed.items():
+        for name, value in self._feed.items():
             if name.startswith("memory_"):
-                self._fixed[name] = value[rows]
+                self._feed[name] = value[rows]
 
 
 class Shortlist:

@@ -8,6 +8,8 @@ one is greedy search.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -164,7 +166,8 @@ class _Constraints:
         self.eos = int(np.searchsorted(ids, EOS))
         self._min_length = settings.min_length
         self._free = np.zeros((1, len(ids)), np.float32)
-        self._free[0, np.isin(ids, banned)] = -np.inf
+        at = np.minimum(np.searchsorted(ids, banned), len(ids) - 1)
+        self._free[0, at[ids[at] == banned]] = -np.inf
         self._early = self._free.copy()
         self._early[0, self.eos] = -np.inf
         self._prefix: Integers | None = None
@@ -294,37 +297,35 @@ def _greedy_search(
     attention: bool,
 ) -> list[list[Hypothesis]]:
     """A beam of one, with nothing to compare: a step needs few operations."""
-    sentences = np.arange(len(source_lengths))
-    paths = [_Path() for _ in sentences]
-    tokens = np.full((len(sentences), 1), np.searchsorted(decoder.ids, BOS))
+    paths = active = [_Path() for _ in source_lengths]
+    sentences = np.arange(len(paths))
+    tokens, scores = np.full((len(paths), 1), np.searchsorted(decoder.ids, BOS)), np.zeros((len(paths), 1), "f")
     parents: Integers | None = None
-    scores, done = np.zeros((len(sentences), 1), np.float32), np.zeros(len(sentences), bool)
     for t in range(int(constraints.limits.max()) + 1):
-        exclude = constraints.exclude(sentences, t)
-        log_p, tokens, peak, alpha = decoder.step(tokens, parents, scores, exclude, 1)
-        _check_found(done | (log_p[:, 0] > -np.inf))
-        for row, (b, token, value) in enumerate(
-            zip(sentences.tolist(), tokens[:, 0].tolist(), log_p[:, 0].tolist(), strict=True)
+        step = decoder.step(tokens, parents, scores, constraints.exclude(sentences, t), 1)
+        tokens, parents, waiting = step.choices, None, 0
+        for row, (path, token, log_p) in enumerate(
+            zip(active, tokens.ravel().tolist(), step.scores.ravel().tolist(), strict=True)
         ):
-            path = paths[b]
             if path.ended:  # it waits for the batch to be compacted
+                waiting += 1
                 continue
             path.tokens.append(token)
-            path.log_p.append(value)
-            if attention and alpha is not None:
-                path.attention.append(alpha[row, 0])
+            path.log_p.append(log_p)
+            if attention and step.attention is not None:
+                path.attention.append(step.attention[row, 0])
             if token == constraints.eos:
-                path.ended = True
-                path.truncated = bool(t >= constraints.limits[b] and value < peak[row, 0])
-        done |= tokens[:, 0] == constraints.eos
-        rows = np.flatnonzero(~done)
-        if len(rows) == 0:
+                path.ended, waiting = True, waiting + 1
+                at_limit = t >= constraints.limits[sentences[row]]
+                path.truncated = bool(at_limit and log_p < step.peak[row, 0])
+        if waiting == len(active):
             break
-        parents = None
-        if len(rows) <= _COMPACT_BELOW * len(sentences):
+        if len(active) - waiting <= _COMPACT_BELOW * len(active):
+            rows = np.array([row for row, path in enumerate(active) if not path.ended])
             decoder.select(rows)
-            sentences, done, tokens = sentences[rows], done[rows], tokens[rows]
-            scores, parents = scores[rows], rows[:, None]
+            active, sentences = [active[row] for row in rows], sentences[rows]
+            tokens, scores, parents = tokens[rows], scores[rows], rows[:, None]
+    _check_found([all(log_p > -math.inf for log_p in path.log_p) for path in paths])  # also false for nan
     return [
         [_greedy_hypothesis(path, decoder.ids, settings, length)]
         for path, length in zip(paths, source_lengths.tolist(), strict=True)
@@ -339,9 +340,9 @@ def _greedy_hypothesis(
     return Hypothesis(ids[path.tokens[:-1]].tolist(), score, path.log_p, matrix, path.truncated)
 
 
-def _check_found(found: Any) -> None:
-    """found (B,): whether each sentence has a translation"""
-    missing = len(found) - int(np.count_nonzero(found))
+def _check_found(found: Sequence[bool]) -> None:
+    """Whether each sentence has a translation."""
+    missing = sum(not one for one in found)
     if missing:
         raise RuntimeFailure(
             f"search found no translation for {missing} of {len(found)} sentences",
@@ -381,7 +382,7 @@ class _Trace:
 
     def hypotheses(self, n: int, source_lengths: Integers) -> list[list[Hypothesis]]:
         """The n best of each sentence; ties go to the one that ended earlier."""
-        _check_found(np.array([bool(ended) for ended in self._ended]))
+        _check_found([bool(ended) for ended in self._ended])
         best = (sorted(ended, key=lambda end: -end.score)[:n] for ended in self._ended)
         return [
             [self._walk_back(b, end, int(source_lengths[b])) for end in ends] for b, ends in enumerate(best)
