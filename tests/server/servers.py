@@ -3,7 +3,8 @@
 import http.client
 import json
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,14 @@ from nmt_cli.server.models import ServedModel, load_model
 from nmt_cli.server.process import HttpServer, listen
 from nmt_cli.server.service import Service
 from nmt_cli.server.settings import ServerSettings
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that must happen, such as a line of the log, which follows the answer."""
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
 
 
 class Answer(NamedTuple):

@@ -13,7 +13,7 @@ from libretranslatepy import LibreTranslateAPI
 from nmt_cli.server.openapi import openapi_document
 from nmt_cli.server.settings import ServerSettings
 from nmt_cli.translator import Translator
-from tests.server.servers import Answer, Client, serving
+from tests.server.servers import Answer, Client, serving, until
 from tests.translator.runs import LINES
 
 SPEC = openapi_document()
@@ -357,6 +357,7 @@ def test_the_log_has_one_line_per_request_and_no_text(exported: Path) -> None:
         client.translate("ba be.\nbi")
         client.request("POST", "/translate?q=secret")
         client.get("/nothing")
+        until(lambda: len(client.log) == 3)
         entries = [json.loads(line) for line in client.log]
         assert [entry["path"] for entry in entries] == ["/translate", "/translate", "/nothing"]
         assert entries[0] | {"time": "", "ms": 0} == {
@@ -374,6 +375,7 @@ def test_the_log_has_one_line_per_request_and_no_text(exported: Path) -> None:
         assert "secret" not in "".join(client.log)
     with serving([exported], ServerSettings(log_text=True)) as client:
         client.translate("ba be.")
+        until(lambda: len(client.log) == 1)
         assert json.loads(client.log[0])["q"] == "ba be."
     with serving([exported], ServerSettings(log=False)) as client:
         client.translate("ba be.")
