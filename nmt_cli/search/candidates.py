@@ -38,7 +38,31 @@ class EndedAndOpen(NamedTuple):
     open: Candidates  # (B, K') the open candidates themselves; score -∞ where there are fewer than K'
 
 
-def best_candidates(log_p: Tensor, scores: Tensor, count: int) -> Candidates:
+class Chunks(NamedTuple):
+    """log p (B, K, V) in N chunks of the vocabulary."""
+
+    log_p: Tensor  # (B, K, N, size), padded with -∞
+    maxima: Tensor  # (B, K, N)
+
+
+def chunks_of(log_p: Tensor) -> Chunks:
+    """Cut log p (B, K, V) into chunks of equal size, in one pass."""
+    B, K, V = log_p.shape
+    size, missing = _chunk_size(V)
+    chunks = (pad(log_p, (0, missing), value=-torch.inf) if missing else log_p).view(B, K, -1, size)
+    return Chunks(chunks, chunks.amax(dim=3))
+
+
+def best_tokens(chunks: Chunks, count: int) -> Tensor:
+    """The `count` most probable tokens (B, K, count) after each hypothesis, in any order; fewer if there are fewer."""
+    N, size = chunks.log_p.shape[2:]
+    best = chunks.maxima.topk(min(count, N), dim=2).indices  # (B, K, c)
+    inside = chunks.log_p.gather(2, best[..., None].expand(-1, -1, -1, size)).flatten(2)  # (B, K, c·size)
+    index = inside.topk(min(count, inside.shape[2]), dim=2).indices  # (B, K, count)
+    return best.gather(2, index // size) * size + index % size
+
+
+def best_candidates(log_p: Tensor, scores: Tensor, count: int, chunks: Chunks | None = None) -> Candidates:
     """The `count` best of all K·V continuations: log p (B, K, V) of each token, log P (B, K) so far
 
         score_kv = log P_k + log p_kv
@@ -46,16 +70,16 @@ def best_candidates(log_p: Tensor, scores: Tensor, count: int) -> Candidates:
     is monotone in log p, even after rounding. So the best `count` tokens lie in the `count` vocabulary chunks
     with the largest maxima: one pass over log p finds the maxima, and top-k looks at these chunks only (four times
     as fast on a CPU). A sentence's candidates depend on its own numbers only: its neighbors cannot break a tie.
+    `chunks` are those of log p, if the caller has them.
     """
     B, K, V = log_p.shape
     count = min(count, K * V)
-    size, missing = _chunk_size(V)
-    chunks = (pad(log_p, (0, missing), value=-torch.inf) if missing else log_p).view(B, K, -1, size)
-    maxima = scores[..., None] + chunks.amax(dim=3)  # (B, K, N)
-    N = maxima.shape[2]
+    chunked, largest = chunks or chunks_of(log_p)
+    N, size = chunked.shape[2:]
+    maxima = scores[..., None] + largest  # (B, K, N)
     best = maxima.flatten(1).topk(min(count, K * N)).indices  # (B, c)
     first = torch.arange(0, B * K * N, K * N, device=log_p.device)  # (B,) the first chunk of each sentence
-    token_log_p = chunks.flatten(0, 2).index_select(0, (best + first[:, None]).flatten())  # (B·c, size)
+    token_log_p = chunked.flatten(0, 2).index_select(0, (best + first[:, None]).flatten())  # (B·c, size)
     token_log_p = token_log_p.view(B, -1, size)
     before = scores.gather(1, best // N)  # (B, c)
     total, index = (before[..., None] + token_log_p).flatten(1).topk(count)  # (B, C)

@@ -23,7 +23,7 @@ from torch import Tensor
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.errors import ConfigError
 from nmt_cli.model.protocol import State
-from nmt_cli.search.candidates import Candidates, EndedAndOpen, best_candidates
+from nmt_cli.search.candidates import Candidates, EndedAndOpen, best_candidates, best_tokens, chunks_of
 from nmt_cli.vocabulary.token_ids import EOS
 
 _NONE = -1  # in place of a token
@@ -105,7 +105,8 @@ class RequiredPhrases:
 
     def remaining(self, progress: Progress) -> Remaining:
         """What each hypothesis lacks."""
-        numbers = torch.arange(1, self.tokens.shape[3] + 1, device=self.tokens.device)  # (L,)
+        L, device = self.tokens.shape[3], self.tokens.device
+        numbers = torch.arange(1, L + 1, dtype=torch.int32, device=device)
         positions = (progress.matched * numbers).amax(dim=4)  # (B, K, G, A)
         lengths = self.lengths[:, None]  # (B, 1, G, A)
         left = (lengths - positions).masked_fill(lengths == 0, _FAR).amin(dim=3)  # (B, K, G)
@@ -114,7 +115,7 @@ class RequiredPhrases:
     def next_tokens(self, progress: Progress, remaining: Remaining) -> Tensor:
         """(B, K, G·A) the token that continues or begins each alternative of a phrase that is not complete."""
         K, L = progress.met.shape[1], self.tokens.shape[3]
-        index = remaining.positions[..., None].clamp(max=L - 1)  # (B, K, G, A, 1)
+        index = remaining.positions[..., None].clamp(max=L - 1).long()  # (B, K, G, A, 1)
         following = self.tokens[:, None].expand(-1, K, -1, -1, -1).gather(4, index)[..., 0]
         following = following.masked_fill((remaining.tokens == 0)[..., None], _NONE)
         return following.flatten(2)
@@ -145,12 +146,13 @@ def constrained_candidates(
 
     From log p (B, K, V), which is overwritten where <eos> may not follow yet, and log P (B, K) so far.
     """
-    B, K, V = log_p.shape
+    K, V = log_p.shape[1:]
     remaining = required.remaining(progress)
     log_p[..., EOS] = log_p[..., EOS].masked_fill(remaining.total > 0, -torch.inf)
-    best = best_candidates(log_p, scores, count)
-    own = best_candidates(log_p.reshape(B * K, 1, V), scores.new_zeros(B * K, 1), _OWN_CANDIDATES).tokens
-    extra = [own.view(B, K, -1), required.next_tokens(progress, remaining)]
+    chunks = chunks_of(log_p)
+    best = best_candidates(log_p, scores, count, chunks)
+    own = best_tokens(chunks, _OWN_CANDIDATES).clamp(max=V - 1)
+    extra = [own, required.next_tokens(progress, remaining)]
     ends = (remaining.tokens == 0) & ~progress.met & required.whole_word[:, None]  # (B, K, G)
     extra.append(_best_at_word_end(log_p, ends.any(dim=2), required.continues)[..., None])
     tokens = torch.cat(extra, dim=2)  # (B, K, E)
@@ -224,7 +226,7 @@ def build_required(
     A = max(len(phrase.alternatives) for phrase in everything)
     L = max(len(tokens) for phrase in everything for tokens in phrase.alternatives)
     padded = torch.full((B, G, A, L), _NONE)
-    lengths = torch.zeros(B, G, A, dtype=torch.long)
+    lengths = torch.zeros(B, G, A, dtype=torch.int32)  # minima of int64 take many times as long
     whole_word = torch.ones(B, G, dtype=torch.bool)
     previous = torch.arange(G).repeat(B, 1)  # (B, G)
     for b, row in enumerate(phrases):
@@ -260,7 +262,8 @@ def _best_at_word_end(log_p: Tensor, wanted: Tensor, continues: Tensor) -> Tenso
     if len(rows[0]):
         excluded = continues.clone()
         excluded[EOS] = True
-        tokens[rows] = log_p[rows].masked_fill(excluded, -torch.inf).argmax(dim=1)
+        allowed = log_p[rows].masked_fill_(excluded, -torch.inf)  # (n, V)
+        tokens[rows] = best_tokens(chunks_of(allowed[:, None]), 1)[:, 0, 0].clamp(max=log_p.shape[2] - 1)
     return tokens
 
 
