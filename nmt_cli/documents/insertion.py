@@ -177,6 +177,9 @@ def _place(parent: _Node, limits: Span, alignment: Alignment, source: str) -> No
             points.append(node)
             continue
         inside = [i for i, span in enumerate(alignment.source) if _is_within(span, node.source)]
+        if not inside:  # nothing to wrap, such as <a name="x"></a>
+            points.append(node)
+            continue
         node.words = _wrapped(inside, free, limits, alignment.weights)
         free[slice(*node.words)] = False
         _place(node, node.words, alignment, source)
@@ -193,7 +196,7 @@ def _is_within(span: Span, around: Span) -> bool:
 def _wrapped(inside: list[int], free: NDArray[np.bool_], limits: Span, weights: NDArray[np.float32]) -> Span:
     """The stretch of free target words that attends most to the source words `inside`."""
     candidates = np.flatnonzero(free)
-    if not inside or not len(candidates):
+    if not len(candidates):
         return (limits[1], limits[1])
     mass = weights[:, inside].sum(axis=1)  # (J,)
     gain = mass - 0.5 * np.maximum(weights.sum(axis=1), 1e-6)

@@ -142,6 +142,8 @@ class SegmentTranslator:
     def _result(self, plan: _Plan, translations: Mapping[Line, Parts | str]) -> Result:
         if plan.reason:
             return Result(None, plan.reason)
+        if all(not line.is_text or translations[line] == line.parts for line in plan.lines):
+            return Result(plan.segment.parts)
         parts: list[str | Markup] = []
         for line in plan.lines:
             found = translations[line] if line.is_text else line.parts

@@ -75,12 +75,18 @@ def without_placeholders(line: Line) -> Line:
         placed.append(one._replace(start=len(text), end=len(text)))
         cut = one.end
     text += line.text[cut:]
-    stripped = text.lstrip()
-    shift = len(text) - len(stripped)
-    stripped = stripped.rstrip()
-    moved = (min(max(0, one.start - shift), len(stripped)) for one in placed)
-    positions = tuple(one._replace(start=at, end=at) for one, at in zip(placed, moved, strict=True))
+    stripped, positions = _stripped(text, placed)
     return replace(line, text=stripped, placed=positions)
+
+
+def _stripped(text: str, placed: Sequence[Placed]) -> tuple[str, tuple[Placed, ...]]:
+    """The text without spaces at its ends, which are left where something is hidden, and the new places."""
+    stripped = text.strip()
+    shift, end = len(text) - len(text.lstrip()), len(stripped)
+    return stripped, tuple(
+        one._replace(start=min(max(0, one.start - shift), end), end=min(max(0, one.end - shift), end))
+        for one in placed
+    )
 
 
 def _sentences(parts: Parts, hard_breaks: bool) -> list[list[str | Markup]]:
@@ -137,7 +143,7 @@ def _line(parts: Sequence[str | Markup], *, hard_breaks: bool) -> Line:
             text += " "  # the words around an empty tag are two words
         placed.append(Placed(part, len(text), len(text) + len(part.shown), left, right))
         text += part.shown
-    return Line(before, core, after, text, tuple(placed))
+    return Line(before, core, after, *_stripped(text, placed))
 
 
 def _trimmed(parts: Parts) -> tuple[Parts, Parts, Parts]:

@@ -37,7 +37,7 @@ from nmt_cli.documents.tokens import (
 )
 
 _INLINE = frozenset(
-    "a abbr acronym b bdi bdo big br button cite del dfn em font i img input ins label mark q s small span strike "  # noqa: SIM905
+    "a abbr acronym b bdi bdo big br cite del dfn em font i img input ins label mark q s small span strike "  # noqa: SIM905
     "strong sub sup time tt u wbr code kbd samp var".split()
 )
 _WORDS = frozenset(["code", "kbd", "samp", "var"])  # their content is not translated
