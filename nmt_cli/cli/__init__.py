@@ -6,6 +6,7 @@ help          how --help looks
 commands/     one module per command: parse, call the library, show
 options/      one alias per option, and checks before heavy imports
 display/      terminal output
+documents     `nmt translate` for documents: PO, subtitles, Markdown and so on
 prompt        `nmt translate` in a terminal: a prompt with line editing and history
 """
 

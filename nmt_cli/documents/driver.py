@@ -19,7 +19,9 @@ from nmt_cli.documents.options import DocumentOptions
 from nmt_cli.documents.segment_translation import Result, SegmentTranslator
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.files.atomic import new_file
-from nmt_cli.files.byte_stream import cannot_read, check_readable
+from nmt_cli.files.byte_stream import cannot_read, check_readable, standard_input
+
+STANDARD_STREAM = Path("-")
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,10 @@ def plan_jobs(
     if in_place and output is not None:
         raise UsageError("--in-place contradicts --output", hint="give only one of them")
     for source in sources:
-        check_readable(source)
+        if source != STANDARD_STREAM:
+            check_readable(source)
+        elif in_place:
+            raise UsageError("--in-place needs a file, not standard input", hint="omit --in-place")
     jobs = []
     into_directory = output is not None and (output.is_dir() or len(sources) > 1 or str(output).endswith("/"))
     if len(sources) > 1 and output is None and not in_place:
@@ -101,6 +106,8 @@ def open_documents(jobs: Sequence[Job], options: DocumentOptions) -> list[Opened
 
 
 def _bytes(path: Path) -> bytes:
+    if path == STANDARD_STREAM:
+        return b"".join(standard_input("a document", "cat document"))
     try:
         if path.stat().st_size > MAX_DOCUMENT_BYTES:
             raise CorpusError(

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -47,6 +47,10 @@ class Translated(Protocol):
     def whole_words(self) -> tuple[bool, bool]:
         """Whether each piece is a word, source and target."""
 
+    @property
+    def reached_limit(self) -> bool:
+        """Whether the maximum length ended it."""
+
 
 TranslateLines = Callable[[Sequence[str], bool], Sequence[Translated]]
 """Translations of lines, with attention if requested."""
@@ -81,12 +85,16 @@ class SegmentTranslator:
         plans = [self._plan(segment) for segment in segments]
         lines = [line for plan in plans for line in plan.lines if line.is_text]
         first = self._restored(lines)
-        failed = [line for line in dict.fromkeys(lines) if first[line] is None]
+        failed = [line for line in dict.fromkeys(lines) if isinstance(first[line], str) and line.shows]
         second = self._restored(list(map(without_placeholders, failed)))
         for line in failed:
             first[line] = second[without_placeholders(line)]
         results = [self._result(plan, first) for plan in plans]
-        again = [row for row, result in enumerate(results) if result.parts is None and not plans[row].reason]
+        again = [
+            row
+            for row, (plan, result) in enumerate(zip(plans, results, strict=True))
+            if result.parts is None and any(line.shows for line in plan.lines)
+        ]
         if again:
             lines = [line for row in again for line in plans[row].lines if line.is_text]
             hidden = self._restored(list(map(without_placeholders, lines)))
@@ -111,9 +119,9 @@ class SegmentTranslator:
             return _Plan(segment, "", (), f"a sentence has {most:,} placeholders")
         return _Plan(segment, accelerator, lines)
 
-    def _restored(self, lines: Sequence[Line]) -> dict[Line, Parts | None]:
-        """The translations of lines with their markup; None where a placeholder was not copied exactly."""
-        results: dict[Line, Parts | None] = {}
+    def _restored(self, lines: Sequence[Line]) -> dict[Line, Parts | str]:
+        """The translations of lines with their markup, or the reasons why there are none."""
+        results: dict[Line, Parts | str] = {}
         distinct = list(dict.fromkeys(lines))
         for hides in (False, True):
             chosen = [line for line in distinct if line.hides is hides]
@@ -124,18 +132,21 @@ class SegmentTranslator:
                 if text == line.text:
                     results[line] = line.parts
                     continue
+                if not text or translation.reached_limit:
+                    results[line] = "its translation is empty" if not text else "its translation is too long"
+                    continue
                 alignment = aligned(line.text, text, translation) if hides else None
-                results[line] = restore(line, text, alignment) if text else None
+                results[line] = restore(line, text, alignment) or "a placeholder was not copied"
         return results
 
-    def _result(self, plan: _Plan, translations: dict[Line, Parts | None]) -> Result:
+    def _result(self, plan: _Plan, translations: Mapping[Line, Parts | str]) -> Result:
         if plan.reason:
             return Result(None, plan.reason)
         parts: list[str | Markup] = []
         for line in plan.lines:
             found = translations[line] if line.is_text else line.parts
-            if found is None:
-                return Result(None, "the model did not translate it")
+            if isinstance(found, str):
+                return Result(None, found)
             parts += [*line.before, *found, *line.after]
         if plan.accelerator:
             inserted = insert_accelerator(merged(parts), plan.accelerator)

@@ -48,6 +48,11 @@ class Line:
         return bool(_LETTER.search(without_placeholders(self).text))
 
     @property
+    def shows(self) -> bool:
+        """Whether some placeholder is part of the text."""
+        return any(one.end > one.start for one in self.placed)
+
+    @property
     def hides(self) -> bool:
         """Whether some markup is not part of the text."""
         return any(one.start == one.end for one in self.placed)
@@ -118,7 +123,9 @@ def _line(parts: Sequence[str | Markup], *, hard_breaks: bool) -> Line:
     text, placed = "", list[Placed]()
     for index, part in enumerate(core):
         if isinstance(part, str):
-            text += part if hard_breaks else _SPACES.sub(" ", part)
+            shown = part if hard_breaks else _SPACES.sub(" ", part)
+            # Where something between two spaces is hidden, one is left.
+            text += shown[1:] if text.endswith(" ") and shown.startswith(" ") else shown
             continue
         previous, following = (
             core[index - 1] if index else " ",

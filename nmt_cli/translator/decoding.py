@@ -7,7 +7,6 @@ belong to the word around them. A piece of nothing but white space belongs to th
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor

@@ -5,8 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmt_cli.runtime.words import group_pieces, pharaoh
-from nmt_cli.runtime.words import words_of
+from nmt_cli.runtime.words import group_pieces, pharaoh, words_of
 from nmt_cli.translator.decoding import links_of, word_attention
 
 

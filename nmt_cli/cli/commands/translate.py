@@ -1,4 +1,4 @@
-"""`nmt translate`: text to text, line by line."""
+"""`nmt translate`: text to text, line by line, and documents."""
 
 import sys
 from collections import deque
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from nmt_cli.cli.display.console import messages, say
 from nmt_cli.cli.display.lines import LineProgress, LineWarnings, is_terminal, write_windows
+from nmt_cli.cli.documents import DocumentSettings, split_documents, translate_documents
 from nmt_cli.cli.options import shared, translation
 from nmt_cli.cli.options.checks import (
     STANDARD_STREAM,
@@ -39,6 +40,12 @@ def translate(
     strict: translation.Strict = False,
     max_tokens: translation.MaxTokens = None,
     out: translation.Output = None,
+    format_name: translation.Format = None,
+    in_place: translation.InPlace = False,
+    redo: translation.All = False,
+    no_fuzzy: translation.NoFuzzy = False,
+    line_length: translation.LineLength = None,
+    placeholders: translation.Placeholder = None,
     tsv: translation.Tsv = False,
     json: translation.Json = False,
     alignments: translation.Alignments = False,
@@ -59,10 +66,11 @@ def translate(
     progress: translation.Progress = None,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Translate text line by line.
+    """Translate text line by line, or documents (PO, XLIFF, subtitles, Markdown, HTML, JSON …).
 
     [cyan]nmt translate RUN_DIR < input > output[/]
     [cyan]nmt translate RUN_DIR "Ein Hund läuft."[/]
+    [cyan]nmt translate RUN_DIR movie.srt -o movie.de.srt[/]
 
     Without sentences or input, a terminal shows a prompt.
 
@@ -71,6 +79,35 @@ def translate(
     """
     output = choose_one(("tsv", "json"), (tsv, json), default="text")
     _check_format(output, n_best=n_best, alignments=alignments, tokens=tokens, attention=attention)
+    settings_of_documents = DocumentSettings(
+        format_name, in_place, redo, not no_fuzzy, line_length, placeholders or ()
+    )
+    rest, documents = split_documents(arguments, source, format_name)
+    limits: Any = {"threads": threads, "batch_tokens": batch_tokens, "max_tokens": max_tokens}
+    if documents:
+        flags = {
+            "--tsv": tsv,
+            "--json": json,
+            "--prefix": bool(prefix),
+            "--stream": stream,
+            "--sample": sample,
+        }
+        translate_documents(
+            rest,
+            documents,
+            settings_of_documents,
+            out=out,
+            search=shared.search_settings(config, settings, {"beam_size": beam}),
+            refused=flags | {"--n-best": (n_best or 1) > 1},
+            device=device,
+            int8=int8,
+            window=window,
+            progress=progress,
+            quiet=quiet,
+            limits=limits,
+        )
+        return
+    settings_of_documents.check_unused()
     runs, sentences = split_arguments(arguments)
     check_runs(runs, text_hint="nmt translate RUN_DIR --input {path}", exported=True)
     folder = exported_model(runs, device=device, int8=int8)
@@ -83,7 +120,6 @@ def translate(
     window = 1 if stream or is_typed else window
     calm = quiet or window == 1 or bool(sentences)
     bar = LineProgress(warnings.console, out=out, wanted=progress, quiet=calm)
-    limits: Any = {"threads": threads, "batch_tokens": batch_tokens, "max_tokens": max_tokens}
     if folder is not None:
         exported = translation.load_exported(folder, search, **limits)
         translation.require_attention(exported, {"--alignments": alignments, "--attention": attention})

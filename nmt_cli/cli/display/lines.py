@@ -28,8 +28,11 @@ _SHOWN = 3  # warnings of one kind; the rest are counted
 class LineProgress:
     """Lines, lines per second and time left: a live line in a terminal, else a plain line periodically."""
 
-    def __init__(self, console: Console, *, out: Path | None, wanted: bool | None, quiet: bool) -> None:
+    def __init__(
+        self, console: Console, *, out: Path | None, wanted: bool | None, quiet: bool, unit: str = "line"
+    ) -> None:
         """`out` is where results go; `wanted` is None for the default, which depends on the terminal."""
+        self._unit = unit
         self.total: int | None = None  # number of lines, if it is known
         self._before = self._unfinished = 0  # lines of an earlier process, and of the current window
         live = sys.stderr.isatty() and not is_terminal(out)  # results would run into a live line
@@ -89,10 +92,10 @@ class LineProgress:
         new = self._lines + self._unfinished
         done, speed = self._before + new, new / seconds
         if not self.total or done >= self.total:
-            return f"{done:,} line{'s'[: done != 1]}, {speed:,.0f} lines/s"
+            return f"{done:,} {self._unit}{'s'[: done != 1]}, {speed:,.0f} {self._unit}s/s"
         left = f", {duration((self.total - done) / speed)} left" if new else ""
         share = min(99, int(100 * done / self.total))
-        return f"{share}%, {done:,} of {self.total:,} lines, {speed:,.0f} lines/s{left}"
+        return f"{share}%, {done:,} of {self.total:,} {self._unit}s, {speed:,.0f} {self._unit}s/s{left}"
 
 
 class LineWarnings:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
+from nmt_cli.documents.formats import format_of
 from nmt_cli.errors import NmtError, OutputError, UsageError, closest
 from nmt_cli.export.opening import check_export, is_export
 from nmt_cli.files.atomic import MANIFEST
@@ -119,17 +120,13 @@ def check_texts(paths: Iterable[Path | None]) -> None:
 
 
 # Suffixes of files that are more than lines of text: what they are, and how to get at the text.
-_EXTRACT = (
-    "extract the text, one segment per line, and put the translations back (Translate Toolkit does both)"
-)
 _SAVE_AS_TEXT = "save it as plain text, one sentence per line"
 _NOT_LINES = {
-    **dict.fromkeys((".po", ".pot", ".xlf", ".xliff", ".tmx"), ("a localization file", _EXTRACT)),
-    **dict.fromkeys(
-        (".srt", ".vtt"), ("a subtitle file", "extract the text without time codes, one line each")
+    ".tmx": (
+        "a translation memory",
+        "`nmt preprocess` reads it; to translate, give text, one sentence per line",
     ),
     **dict.fromkeys((".docx", ".odt", ".pptx", ".xlsx"), ("an office document", _SAVE_AS_TEXT)),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), ("a web page", _SAVE_AS_TEXT)),
 }
 _ZIP = b"PK\x03\x04"
 
@@ -139,9 +136,14 @@ def check_lines_of_text(path: Path | None) -> None:
     from nmt_cli.files.byte_stream import STANDARD_INPUT, uncompressed_name
 
     if path is not None:
-        what, remedy = _NOT_LINES.get(Path(uncompressed_name(path.name.lower())).suffix, ("", ""))
+        plain = uncompressed_name(path.name.lower())
+        what, remedy = _NOT_LINES.get(Path(plain).suffix, ("", ""))
         if what:
             raise UsageError(f"{path} is {what}, not lines of text", hint=remedy)
+        if plain != path.name.lower() and (found := format_of(Path(plain))) and found.name != "json":
+            raise UsageError(
+                f"{path} is a compressed document ({found.title}), not lines of text", hint="unpack it first"
+            )
     try:
         with nullcontext(0) if path is None else path.open("rb", buffering=0) as file:
             descriptor = file if isinstance(file, int) else file.fileno()

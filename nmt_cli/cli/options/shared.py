@@ -35,6 +35,7 @@ def argument(metavar: str, text: str, **more: Any) -> Any:
 
 corpora = _panel("Corpora")
 inputs = _panel("Input")
+documents = _panel("Documents")
 test_set = _panel("Test set")
 scores = _panel("Scores")
 comparison = _panel("Comparison")

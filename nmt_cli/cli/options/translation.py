@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from nmt_cli.cli.display.console import messages
 from nmt_cli.cli.options import shared
-from nmt_cli.cli.options.shared import argument, contents, inputs, machine, output, search
+from nmt_cli.cli.options.shared import argument, contents, documents, inputs, machine, output, search
 from nmt_cli.config.defaults import BATCH_TOKENS
 from nmt_cli.errors import UsageError
 
@@ -28,14 +28,43 @@ Runs = Annotated[
 RunsAndSentences = Annotated[
     list[str],
     argument(
-        "RUN_DIR... [SENTENCE...]",
-        "Run directory written by `nmt train`, or several for an ensemble, or exported model; then sentences to "
-        "translate.",
+        "RUN_DIR... [SENTENCE... | FILE...]",
+        "Run directory written by `nmt train`, or several for an ensemble, or exported model; then sentences or "
+        "documents to translate. A document is a file whose name ends like one (.po, .srt, .md …), or any file with "
+        "--format.",
     ),
 ]
 Input = Annotated[
     Path | None,
-    inputs("--input -i FILE", "Text to translate; may be compressed.", show_default="standard input"),
+    inputs(
+        "--input -i FILE", "Lines of text, may be compressed; or a document.", show_default="standard input"
+    ),
+]
+Format = Annotated[
+    str | None,
+    documents(
+        "--format -f NAME",
+        "po, xliff, srt, vtt, markdown, html, json, android, properties, text (paragraphs, sentence by sentence) or "
+        "lines.",
+        show_default="by name, else lines",
+    ),
+]
+InPlace = Annotated[bool, documents("--in-place", "Write the translation over the document itself.")]
+All = Annotated[
+    bool, documents("--all", "Translate again what nmt translated before and nobody changed (PO, XLIFF).")
+]
+NoFuzzy = Annotated[
+    bool, documents("--no-fuzzy", "Do not mark translations as unreviewed (PO: fuzzy, XLIFF: state).")
+]
+LineLength = Annotated[
+    int | None,
+    documents("--line-length N", "Characters per line of subtitles.", min=10, max=1000, show_default="42"),
+]
+Placeholder = Annotated[
+    list[str] | None,
+    documents(
+        "--placeholder REGEX", "Text that must not be translated, besides what is recognized; repeatable."
+    ),
 ]
 Strict = Annotated[bool, inputs("--strict", "Reject invalid UTF-8 instead of repairing it.")]
 MaxTokens = Annotated[
@@ -50,8 +79,9 @@ MaxTokens = Annotated[
 Output = Annotated[
     Path | None,
     output(
-        "--output -o FILE",
-        "Output file; appears when it is complete. A .gz file is compressed.",
+        "--output -o FILE|DIR",
+        "Output file; appears when it is complete. Lines are compressed if it ends in .gz. A directory for several "
+        "documents.",
         show_default="standard output",
     ),
 ]
