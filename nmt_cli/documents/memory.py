@@ -10,13 +10,14 @@ Lines go through `MemoryLines`, which spares the translator those with an exact 
 
 - An exact match is used as it is, without the mark of a machine translation, if `Recognizer.problem` finds none.
 - A near match is used only where the format can mark it as fuzzy (PO) or with its similarity (XLIFF 1.2:
-  `state-qualifier="fuzzy-match"`; 2.x: `subState="nmt:fuzzy"`), again only if `Recognizer.problem` finds none. Elsewhere
+  `state-qualifier="fuzzy-match"`; 2.x: `subState="nmt:fuzzy"`), again if `Recognizer.problem` finds none. Elsewhere
   it is ignored, and the model translates the segment.
 - The summary reports `memory.exact` and `memory.near`, which count lookups.
 """
 
 from __future__ import annotations
 
+import hashlib
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
@@ -109,11 +110,20 @@ class TranslationMemory:
         # Normalized texts that differ are never the same text.
         return Match(self._sources[similar], self._target(similar, context), min(similarity, EXACT - 0.01))
 
+    def digest(self) -> str:
+        """A hash of everything that lookups depend on."""
+        content = hashlib.sha256(f"{self.threshold:g}".encode())
+        for key in self._keys:
+            content.update("\0".join([key, *self._targets[key].elements()]).encode())
+        return content.hexdigest()
+
     def summary(self) -> str:
         """The number of matches so far, for people."""
         exact = f"{self.exact:,} exact match{'es'[: 2 * (self.exact != 1)]} reused"
         near = f"{self.near:,} near match{'es'[: 2 * (self.near != 1)]}"
-        return f"memory: {exact}, {near} from {self.threshold:g}%"
+        if self.threshold == EXACT:
+            return f"memory: {exact}"
+        return f"memory: {exact}, {near} (at least {self.threshold:g}% similar)"
 
     def _target(self, key: str, context: str) -> str:
         if context and (found := self._in_context.get((key, context))) is not None:
@@ -127,9 +137,7 @@ class TranslationMemory:
         # A similarity of t needs lengths m ≤ n with 2 m / (m + n) ≥ t.
         share = self.threshold / 100
         shortest, longest = len(key) * share / (2 - share), len(key) * (2 - share) / share
-        candidates = self._keys[
-            bisect_left(self._lengths, shortest) : bisect_right(self._lengths, longest)
-        ]
+        candidates = self._keys[bisect_left(self._lengths, shortest) : bisect_right(self._lengths, longest)]
         found = process.extractOne(key, candidates, scorer=fuzz.ratio, score_cutoff=self.threshold)
         return None if found is None else (str(found[0]), float(found[1]))
 
@@ -177,7 +185,9 @@ class MemoryLines:
     def restored(self, windows: Iterable[Window]) -> Iterator[Window]:
         """The windows of translated lines with the original sources, and with the translations of the memory."""
         for window in windows:
-            while self._waiting[0][0] < window.first:  # lines that were not translated, because they were before
+            while (
+                self._waiting[0][0] < window.first
+            ):  # lines that were not translated, because they were before
                 self._waiting.popleft()
             sources, translations = [], []
             self.matches = {}
