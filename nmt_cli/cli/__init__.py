@@ -7,6 +7,7 @@ commands/     one module per command: parse, call the library, show
 options/      one alias per option, and checks before heavy imports
 display/      terminal output
 documents     `nmt translate` for documents: PO, subtitles, Markdown and so on
+memory        `nmt translate --memory`
 prompt        `nmt translate` in a terminal: a prompt with line editing and history
 """
 

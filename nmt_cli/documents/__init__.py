@@ -18,6 +18,7 @@ android              Android strings.xml
 json_strings         JSON messages
 properties           Java properties
 formats              formats by name
+memory               translation memory: texts that were translated before
 journal              what an interrupted command had translated
 driver               files → translated files
 

@@ -33,15 +33,21 @@ def check_export(path: Path) -> None:
 
 def language_of_export(path: Path) -> str:
     """The target language of an exported model."""
+    return languages_of_export(path)[1]
+
+
+def languages_of_export(path: Path) -> tuple[str, str]:
+    """The source and the target language of an exported model."""
     try:
-        language = parse_json(_files(path).read("settings.json"))["target_language"]
-        if not is_language(language):
-            raise ValueError("target_language")
+        settings = parse_json(_files(path).read("settings.json"))
+        source, target = settings["source_language"], settings["target_language"]
+        if not is_language(source) or not is_language(target):
+            raise ValueError("source_language, target_language")
     except (ValueError, KeyError, TypeError) as error:
         raise DirectoryError(
             f"{path / 'settings.json'} is damaged", hint="copy the whole folder again"
         ) from error
-    return str(language)
+    return str(source), str(target)
 
 
 def _files(path: Path) -> Manifest:

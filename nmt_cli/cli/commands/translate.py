@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nmt_cli.cli.display.console import messages, say
 from nmt_cli.cli.display.lines import LineProgress, LineWarnings, is_terminal, write_windows
 from nmt_cli.cli.documents import DocumentSettings, split_documents, translate_documents
+from nmt_cli.cli.memory import ThroughMemory, open_memory
 from nmt_cli.cli.options import shared, translation
 from nmt_cli.cli.options.checks import (
     STANDARD_STREAM,
@@ -55,6 +56,8 @@ def translate(
     n_best: translation.NBest = None,
     sample: translation.Sample = False,
     prefix: translation.Prefix = "",
+    memory_file: translation.Memory = None,
+    memory_threshold: translation.MemoryThreshold = None,
     config: shared.Config = None,
     settings: shared.Set = None,
     stream: translation.Stream = False,
@@ -91,6 +94,7 @@ def translate(
             "--prefix": bool(prefix),
             "--stream": stream,
             "--sample": sample,
+            "--memory": memory_file is not None,
         }
         translate_documents(
             rest,
@@ -115,25 +119,28 @@ def translate(
     search = shared.search_settings(config, settings, shorthands)
     warnings = LineWarnings(messages())
     lines = _lines(source, sentences, warnings, strict=strict)
-
     is_typed = not sentences and source in (None, STANDARD_STREAM) and sys.stdin.isatty()
+    contradictions = {"--prefix": bool(prefix), "a prompt": is_typed and is_terminal(out)}
+    memory = open_memory(memory_file, memory_threshold, runs, folder, contradictions)
+    through = ThroughMemory(memory, lines)
     window = 1 if stream or is_typed else window
     calm = quiet or window == 1 or bool(sentences)
     bar = LineProgress(warnings.console, out=out, wanted=progress, quiet=calm)
     if folder is not None:
         exported = translation.load_exported(folder, search, **limits)
         translation.require_attention(exported, {"--alignments": alignments, "--attention": attention})
-        as_line = _line_format(output, exported.config.n_best, tokens=tokens)
+        as_line = through.format(_line_format(output, exported.config.n_best, tokens=tokens), output)
         wanted = {"scores": output != "text", "attention": attention, "alignment": alignments}
-        found = _exported_windows(exported, lines, window, prefix, wanted)
+        found = through.windows(_exported_windows(exported, through.lines, window, prefix, wanted))
         _write_exported(found, as_line, out, warnings, bar)
+        _show_summary(through, quiet=quiet)
         return
 
     from nmt_cli.translator import Details
 
     translator = translation.load_translator(runs, search, device=device, int8=int8, quiet=quiet, **limits)
     translation.require_attention(translator, {"--alignments": alignments, "--attention": attention})
-    as_line = _line_format(output, translator.config.n_best, tokens=tokens)
+    as_line = through.format(_line_format(output, translator.config.n_best, tokens=tokens), output)
     warnings.confidence_threshold = _confidence_threshold(translator)
     scores = output != "text" or (
         warnings.confidence_threshold is not None and translator.config.beam_size > 1
@@ -144,11 +151,17 @@ def translate(
             warnings.console.print(GREETING)
         run_prompt(translator, as_line, warnings, details=details, prefix=prefix)
         return
-    task = _Task(translator, lines, as_line, details, prefix, window, warnings, bar)
+    task = _Task(translator, through, as_line, details, prefix, window, warnings, bar)
     if source is not None and source.is_file() and out is not None and _is_ordinary(out):
         task.write_file(source, out, runs, format=output, tokens=tokens, int8=int8)
     else:
         task.write(source, out)
+    _show_summary(through, quiet=quiet)
+
+
+def _show_summary(through: ThroughMemory, *, quiet: bool) -> None:
+    if not quiet and (summary := through.summary()):
+        messages().print(summary)
 
 
 def _exported_windows(
@@ -177,7 +190,7 @@ class _Task:
     """Lines to translate, and how to write and show them."""
 
     translator: "Translator"
-    lines: Iterable[str]
+    through: ThroughMemory
     as_line: "Callable[[int, str, Translation], str]"
     details: "Details"
     prefix: str
@@ -192,7 +205,7 @@ class _Task:
 
         if source is not None and source.is_file() and self.progress.shown:
             self.progress.total = measure_text(source).lines
-        self._write(self.lines, line_output(out))
+        self._write(self.through.lines, line_output(out))
 
     def write_file(self, source: Path, out: Path, runs: Sequence[Path], **options: Any) -> None:
         """Write a file, starting after the lines that an interrupted command has translated."""
@@ -208,6 +221,7 @@ class _Task:
             "details": [asdict(self.details), self.prefix],
             "batches": [self.window, self.translator.batch_tokens, self.translator.max_tokens],
             "device": self.translator.device.type,
+            **self.through.facts(),
             **options,
         }
         console = self.warnings.console
@@ -218,7 +232,7 @@ class _Task:
                 note = f"{output.path} is from another model, text or settings; starting from the first line"
                 say(console, "note", note)
             self.progress.skip(output.lines)
-            rest = iter(self.lines)
+            rest = iter(self.through.lines)
             deque(islice(rest, output.lines), maxlen=0)
             try:
                 self._write(rest, nullcontext(output.write), first=output.lines)
@@ -240,7 +254,7 @@ class _Task:
             progress=self.progress.advance_within,
         )
         write_windows(
-            found,
+            self.through.windows(found),
             self.as_line,
             output,
             self.warnings,

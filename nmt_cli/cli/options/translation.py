@@ -108,6 +108,24 @@ Sample = Annotated[
     search("--sample", "Sample translations at random. Shorthand for --set search.sampling=true."),
 ]
 Prefix = Annotated[str, search("--prefix TEXT", "Make every translation start with TEXT.")]
+Memory = Annotated[
+    Path | None,
+    search(
+        "--memory FILE",
+        "Translation memory (.tmx, .po, .xlf, .tsv, .csv, .jsonl): reuse the translations of equal lines. With "
+        "--json, also show those of similar lines.",
+    ),
+]
+MemoryThreshold = Annotated[
+    float | None,
+    search(
+        "--memory-threshold PERCENT",
+        "Similarity from which a translation in the memory is offered.",
+        min=30,
+        max=100,
+        show_default="75",
+    ),
+]
 Stream = Annotated[
     bool, machine("--stream", "Translate each line as soon as it arrives, as when typing in a terminal.")
 ]
