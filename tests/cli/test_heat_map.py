@@ -95,7 +95,7 @@ def test_heavier_cells_are_lighter_and_their_numbers_can_be_read() -> None:
         style = next(span.style for span in line.spans if not isinstance(span.style, str))
         assert style.color is not None
         assert style.color.triplet is not None
-        ink = luminance(tuple(style.color.triplet))
+        ink = luminance(style.color.triplet)
         low, high = sorted((ink, lightness[weight]))
         assert (high + 0.05) / (low + 0.05) > 4.5
 
@@ -104,7 +104,7 @@ def test_heavier_cells_are_lighter_and_their_numbers_can_be_read() -> None:
 def test_confidence_can_be_read_on_black_and_on_white(p: float) -> None:
     triplet = Color.parse(confidence_style(p)).triplet
     assert triplet is not None
-    lightness = luminance(tuple(triplet))
+    lightness = luminance(triplet)
     assert min(1.05 / (lightness + 0.05), (lightness + 0.05) / 0.05) > 3.5
 
 
