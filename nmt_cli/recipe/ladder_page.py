@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from nmt_cli.drawing.attention import attention_svg
 from nmt_cli.drawing.charts import Series, category_chart
-from nmt_cli.drawing.html import render, resource
+from nmt_cli.drawing.html import content_security_policy, render, resource
 from nmt_cli.errors import DirectoryError
 from nmt_cli.evaluation.breakdowns import Pieces, differences
 from nmt_cli.evaluation.result import Evaluation, SystemResult
@@ -75,10 +75,12 @@ def read_result(ladder: Ladder, plan: LadderPlan, out: Path) -> LadderResult:
 def ladder_page(ladder: Ladder, result: LadderResult, command: str) -> str:
     """The whole page; `command` makes it again."""
     score = result.rows[0].greedy.scores[0]
+    style = resource(*_STYLE) + resource(_PACKAGE, "ladder.css")
     return render(
         _PACKAGE,
         "ladder.html",
-        style=Markup(resource(*_STYLE)),
+        policy=content_security_policy(style=style),
+        style=Markup(style),
         ladder=ladder,
         rows=result.rows,
         evaluation=result.greedy,
