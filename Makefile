@@ -3,7 +3,7 @@
 PY ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 NMT := $(BIN)/nmt
-RECIPES := $(patsubst recipes/%/recipe.toml,%,$(wildcard recipes/*/recipe.toml))
+RECIPES := $(patsubst recipes/%/,%,$(dir $(wildcard recipes/*/recipe.toml recipes/*/ladder.toml)))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONUNBUFFERED := 1
 

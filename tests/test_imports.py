@@ -53,7 +53,7 @@ BELOW = {
         "drawing",
         "config",
     },
-    "recipe": {"run", "data", "corpus", "files", "config"},
+    "recipe": {"evaluation", "info", "run", "data", "corpus", "drawing", "files", "config"},
 }
 LISTED = re.compile(r" *(\w+/?(?:, \w+/?)*)(?: {2,}\S.*)?")  # modules, and what they contain
 

@@ -12,6 +12,7 @@ How a sentence comes about, in reading order:
     clauses            random clauses around them: what somebody does
     complements        how something is; questions and infinitives, alone or inside another clause
     sentences          whole sentences: clauses joined by and, because, that…
+    chains             sentences of widely varying length from a small lexicon
     english, german    the linearizers: from a tree to a sentence
     corpus             the splits and the files
 """

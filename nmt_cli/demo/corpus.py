@@ -5,6 +5,8 @@ and its noun) is held out, the same ones for every seed and size. A sentence wit
 test sentence, and every test sentence has one. Validation has the distribution of training; a hash of the
 sentence separates the two. From 5,000 training pairs on, training has every word of the other sets, in other
 combinations; fewer pairs cannot contain them all.
+
+Chains of short clauses (`chains`) have too few words for that: there, only whole sentences are held out.
 """
 
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from nmt_cli.demo import english, german
+from nmt_cli.demo.chains import MAX_CLAUSES, MIN_CLAUSES, chained_sentence
 from nmt_cli.demo.sentences import sentence
 from nmt_cli.demo.tree import Sentence, combinations
 from nmt_cli.errors import UsageError
@@ -74,13 +77,24 @@ def candidates(seed: int) -> Iterator[Candidate]:
             yield Candidate("test", tree, text)
 
 
-def generate(size: int, *, seed: int = 1) -> DemoCorpus:
+def chains(seed: int, clauses: int) -> Iterator[Candidate]:
+    """An endless stream of sentences with up to that many clauses; a hash of the sentence decides its split."""
+    random = Random(f"nmt demo {seed}")
+    splits = {0: "valid", 1: "test"}
+    while True:
+        tree = chained_sentence(random, clauses)
+        text = english.sentence(tree)
+        yield Candidate(splits.get(crc32(text.encode()) % VALID_EVERY, "train"), tree, text)
+
+
+def generate(size: int, *, seed: int = 1, clauses: int | None = None) -> DemoCorpus:
     """`size` training pairs; valid and test get a twentieth of that each, at least 1 and at most 500.
 
     With the same seed, the training pairs of a smaller size are the first ones of a larger size.
+    With `clauses`, sentences are chains of up to that many short clauses.
     """
-    _check_size(size)
-    stream = candidates(seed)
+    _check(size, clauses)
+    stream = candidates(seed) if clauses is None else chains(seed, clauses)
     train: list[Pair] = []
     waiting: list[Candidate] = []
     seen: set[str] = set()
@@ -120,14 +134,16 @@ def _unseen(candidate: Candidate, seen: set[str], known: set[str] | None = None)
     return [pair]
 
 
-def write(out: Path, size: int, *, seed: int = 1, overwrite: bool = False) -> DemoCorpus:
+def write(
+    out: Path, size: int, *, seed: int = 1, clauses: int | None = None, overwrite: bool = False
+) -> DemoCorpus:
     """Write `train|valid|test.{en,de}` into the directory `out`, all or none, and return the corpus.
 
     `overwrite` replaces an earlier demo corpus; a directory with anything else in it is never touched.
     """
-    _check_size(size)
+    _check(size, clauses)
     with new_directory(out, overwrite=overwrite, refusal=demo_refusal) as building:
-        corpus = generate(size, seed=seed)
+        corpus = generate(size, seed=seed, clauses=clauses)
         for split, pairs in zip(SPLITS, corpus, strict=True):
             for side, language in enumerate(LANGUAGES):
                 text = "".join(f"{pair[side]}\n" for pair in pairs)
@@ -136,8 +152,13 @@ def write(out: Path, size: int, *, seed: int = 1, overwrite: bool = False) -> De
     return corpus
 
 
-def _check_size(size: int) -> None:
+def _check(size: int, clauses: int | None) -> None:
     if not 1 <= size <= MAX_SIZE:
         raise UsageError(
             f"cannot generate a demo corpus of {size} pairs", hint=f"choose a size from 1 to {MAX_SIZE}"
+        )
+    if clauses is not None and not MIN_CLAUSES <= clauses <= MAX_CLAUSES:
+        raise UsageError(
+            f"cannot generate chains of up to {clauses} clauses",
+            hint=f"choose a number of clauses from {MIN_CLAUSES} to {MAX_CLAUSES}",
         )

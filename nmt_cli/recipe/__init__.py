@@ -1,32 +1,43 @@
-"""Published baselines with one command. Read in this order:
+"""Published baselines, and a ladder of systems to learn from, with one command. Read in this order:
 
 definition   recipe.toml and expected.toml, and where recipes are found
 sources      which corpora a recipe reads: on the hub, on the web, or below --data DIR
 fetch        downloads them; for --smoke, a few hundred pairs
-plan         one `nmt` command per step; recipe.json says which are done
+steps        one `nmt` command per step; recipe.json says which are done
+plan         the steps of a recipe: preprocess, train, translate, evaluate
 verdict      whether the score is as expected
+ladder       several systems on generated text, from no attention to beam search
+ladder_page  their results as a web page
 """
 
 from nmt_cli.recipe.definition import Expected, NamedRecipe, Recipe, find_recipe, recipe_names
 from nmt_cli.recipe.fetch import fetch
-from nmt_cli.recipe.plan import Choices, RecipePlan, RecipeStep, StepLog, make_plan
+from nmt_cli.recipe.ladder import Ladder, LadderPlan, NamedLadder, find_ladder, ladder_names
+from nmt_cli.recipe.plan import RecipePlan, make_plan
 from nmt_cli.recipe.sources import Corpora, choose_corpora
+from nmt_cli.recipe.steps import Choices, RecipeStep, StepLog, StepPlan
 from nmt_cli.recipe.verdict import Verdict, check_score
 
 __all__ = [
     "Choices",
     "Corpora",
     "Expected",
+    "Ladder",
+    "LadderPlan",
+    "NamedLadder",
     "NamedRecipe",
     "Recipe",
     "RecipePlan",
     "RecipeStep",
     "StepLog",
+    "StepPlan",
     "Verdict",
     "check_score",
     "choose_corpora",
     "fetch",
+    "find_ladder",
     "find_recipe",
+    "ladder_names",
     "make_plan",
     "recipe_names",
 ]

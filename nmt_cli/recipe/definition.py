@@ -97,12 +97,12 @@ class Expected(TomlTable):
 
 def read_recipe(folder: Path) -> Recipe:
     """The recipe in `folder`."""
-    return _read(folder / "recipe.toml", Recipe)
+    return read_toml(folder / "recipe.toml", Recipe)
 
 
 def read_expected(folder: Path) -> Expected:
     """The expected score of the recipe in `folder`."""
-    return _read(folder / "expected.toml", Expected)
+    return read_toml(folder / "expected.toml", Expected)
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ def recipe_names() -> list[str]:
 
 def find_recipe(name: str) -> NamedRecipe:
     """The recipe of this name; the error for an unknown name suggests the nearest one."""
-    names = recipe_names()
-    if name not in names:
+    if name not in recipe_names():
+        names = sorted(path.name for path in recipes_folder().iterdir() if path.is_dir())
         raise UsageError(
             f"there is no recipe {name}{did_you_mean(name, names)}", hint="`nmt recipe` lists all recipes"
         )
@@ -152,7 +152,8 @@ def _text(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _read(path: Path, kind: type[Content]) -> Content:
+def read_toml(path: Path, kind: type[Content]) -> Content:
+    """A TOML file as a model; what is wrong with it is an error that names the file."""
     hint = "see the recipes that come with nmt for examples of these files"
     try:
         content: Mapping[str, Any] = tomllib.loads(path.read_text("utf-8"))

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import shlex
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Literal
-
 from nmt_cli.config import resolve
-from nmt_cli.config.defaults import DEVICE, RECIPE_PROCESSES
 from nmt_cli.data.text_files import text_names
-from nmt_cli.errors import DirectoryError, UsageError
-from nmt_cli.files.atomic import MANIFEST, new_file
-from nmt_cli.files.guarded import GuardedDirectory, parse_json
 from nmt_cli.recipe.definition import NamedRecipe, assignments
 from nmt_cli.recipe.fetch import fetched
 from nmt_cli.recipe.sources import SETS, Corpora, local_sizes
+from nmt_cli.recipe.steps import (
+    Choices,
+    RecipeStep,
+    StepPlan,
+    fingerprint_of,
+    key_of,
+    model_of,
+    set_options,
+)
 
 # A tiny model trained for a minute at most: enough to check that every step works.
 SMOKE = (
@@ -40,53 +35,14 @@ SMOKE = (
 )
 # A few hundred pairs are not enough for that many pieces.
 _NOT_IN_SMOKE = ("vocabulary.size", "vocabulary.sample")
-_MODEL = "model.safetensors"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Choices:
-    """The options of the user."""
-
-    out: Path
-    smoke: bool = False
-    settings: Sequence[str] = ()  # arguments of --set
-    processes: int = RECIPE_PROCESSES
-    device: str = DEVICE
-    threads: int | None = None
-    overwrite: bool = False
-
-
-@dataclass(frozen=True)
-class RecipeStep:
-    """One command. `fingerprint` identifies its inputs and settings, apart from `machine`."""
-
-    name: str
-    command: tuple[str, ...]  # without `nmt`
-    output: Path
-    fingerprint: str
-    processes: int = 1
-    machine: tuple[str, ...] = ()  # options that affect only the speed
-
-    @property
-    def arguments(self) -> list[str]:
-        """The complete command without `nmt`."""
-        return [*self.command, *self.machine]
-
-    def shown(self) -> str:
-        """The command as a user would type it."""
-        program = ["nmt"]
-        if self.processes > 1:
-            program = ["torchrun", "--standalone", "--nproc-per-node", str(self.processes), "-m", "nmt_cli"]
-        return shlex.join([*program, *self.arguments])
-
-
-class RecipePlan:
+class RecipePlan(StepPlan):
     """The steps after `fetch`, created one at a time, since a step depends on the output of the previous one."""
 
     def __init__(self, named: NamedRecipe, corpora: Corpora, choices: Choices) -> None:
-        self.corpora = corpora
-        self._named, self._choices = named, choices
-        self._log = StepLog(choices.out)
+        super().__init__(choices)
+        self.corpora, self._named = corpora, named
         self._settings = _by_step(named, choices)
         self.text, self.data, self.run = choices.out / "text", choices.out / "data", choices.out / "run"
         self.hypotheses = choices.out / f"test.hyp.{named.recipe.target_lang}"
@@ -96,7 +52,7 @@ class RecipePlan:
         """Identifies what is fetched."""
         sizes = local_sizes(self.corpora, self._named.recipe)
         sets = {name: self.corpora.of(name) for name in SETS}
-        return _hash(["fetch", sets, sizes, self._choices.smoke])
+        return fingerprint_of(["fetch", sets, sizes, self._choices.smoke])
 
     def steps(self) -> list[RecipeStep]:
         """All commands, given what is on disk now."""
@@ -109,32 +65,24 @@ class RecipePlan:
         for name in SETS:
             for spec in corpora.of(name):
                 command += [f"--{name}", spec]
-        command += ["--out", str(self.data), *_set(self._settings["preprocess"])]
+        command += ["--out", str(self.data), *set_options(self._settings["preprocess"])]
         machine = ["--workers", "1"] if self._choices.smoke else []
         return self._step("preprocess", command, self.data, self.fetch_fingerprint(), machine)
 
     def train(self) -> RecipeStep:
         """From a data directory to a run directory; an interrupted run is resumed."""
-        command = ["train", str(self.data), "--out", str(self.run), *_set(self._settings["train"])]
-        step = self._step("train", command, self.run, self.preprocess().fingerprint, self._machine())
-        if (
-            self._log.state("train", step.fingerprint) == "begun"
-            and _is_complete(self.run)
-            and not self._is_old(step)
-        ):
-            resumed = ("train", "--resume", str(self.run))
-            return RecipeStep(
-                "train", resumed, self.run, step.fingerprint, step.processes, tuple(self._machine())
-            )
-        return step
+        command = ["train", str(self.data), "--out", str(self.run), *set_options(self._settings["train"])]
+        return self._resumed(
+            self._step("train", command, self.run, self.preprocess().fingerprint, self._machine())
+        )
 
     def translate(self) -> RecipeStep:
         """Translate the test set."""
         recipe = self._named.recipe
         source = self.run / text_names("test", *recipe.languages)[0]
         command = ["translate", str(self.run), "--input", str(source), "--output", str(self.hypotheses)]
-        command += _set(self._settings["search"])
-        return self._step("translate", command, self.hypotheses, self._model(), self._machine())
+        command += set_options(self._settings["search"])
+        return self._step("translate", command, self.hypotheses, model_of(self.run), self._machine())
 
     def evaluate(self) -> RecipeStep:
         """Score the test set, write a report, and record the scores in the run."""
@@ -144,77 +92,19 @@ class RecipePlan:
             command += ["--tokenize", expected.tokenize]
         if expected.lowercase:
             command.append("--lowercase")
-        command += _set(self._settings["search"])
-        return self._step("evaluate", command, self.report, self._model(), self._machine())
-
-    def is_done(self, step: RecipeStep) -> bool:
-        """Whether its output exists and was made with the same inputs and settings."""
-        return self._log.state(step.name, step.fingerprint) == "done" and _is_complete(step.output)
+        command += set_options(self._settings["search"])
+        return self._step("evaluate", command, self.report, model_of(self.run), self._machine())
 
     def is_fetched(self) -> bool:
         """Whether the same corpora have been fetched and are still there."""
         done = self._log.state("fetch", self.fetch_fingerprint()) == "done"
         return done and (self.text.is_dir() or not self._writes_text())
 
-    def begin(self, step: RecipeStep) -> None:
-        """Record that a step has begun."""
-        if self._log.state(step.name, step.fingerprint) != "begun":
-            self._log.note(step.name, step.fingerprint, "begun", before=_identity(step.output))
-
-    def finish(self, name: str, fingerprint: str) -> None:
-        """Record that a step is done."""
-        self._log.note(name, fingerprint, "done")
-
-    def protect_other(self, step: RecipeStep) -> None:
-        """Raise an error if the step would replace data or a model made with other settings, unless asked to."""
-        valuable = step.name in ("preprocess", "train")
-        other = self._log.state(step.name, step.fingerprint) == "other"
-        if valuable and other and step.output.exists() and not self._choices.overwrite:
-            raise UsageError(
-                f"{step.output} was made with other settings or other text",
-                hint="choose another --out, or start over from this step with --overwrite",
-            )
-
     def _writes_text(self) -> bool:
         return self._fetched() != self.corpora
 
     def _fetched(self) -> Corpora:
         return fetched(self.corpora, self._named.recipe, self.text, smoke=self._choices.smoke)
-
-    def _step(
-        self, name: str, command: Sequence[str], output: Path, before: str, machine: Sequence[str]
-    ) -> RecipeStep:
-        fingerprint = _hash([name, command, before])
-        processes = self._choices.processes if name == "train" else 1
-        step = RecipeStep(name, tuple(command), output, fingerprint, processes, tuple(machine))
-        return replace(step, machine=(*machine, "--overwrite")) if self._replaces(step) else step
-
-    def _replaces(self, step: RecipeStep) -> bool:
-        """Whether the step replaces an existing output, and may."""
-        if step.name not in ("preprocess", "train") or not step.output.exists():
-            return False
-        state = self._log.state(step.name, step.fingerprint)
-        if state == "begun":  # it was killed: the output may be new, or still the one to be replaced
-            return step.name == "preprocess" or self._is_old(step)
-        return state == "other" and self._choices.overwrite
-
-    def _is_old(self, step: RecipeStep) -> bool:
-        """Whether a step was killed before it replaced the old output."""
-        before = self._log.before(step.name)
-        return bool(before) and _identity(step.output) == before
-
-    def _machine(self) -> list[str]:
-        choices = self._choices
-        device = ["--device", choices.device] if choices.device != DEVICE else []
-        return [*device, *(["--threads", str(choices.threads)] if choices.threads is not None else [])]
-
-    def _model(self) -> str:
-        """Identifies the model of the run."""
-        try:
-            files = GuardedDirectory(self.run).read_json(MANIFEST)["files"]
-            return str(files[_MODEL]["sha256"])
-        except (OSError, ValueError, KeyError, TypeError, DirectoryError):  # no model yet
-            return "no model"
 
 
 def make_plan(named: NamedRecipe, corpora: Corpora, choices: Choices) -> RecipePlan:
@@ -230,94 +120,13 @@ def _by_step(named: NamedRecipe, choices: Choices) -> dict[str, list[str]]:
     recipe = named.recipe
     texts = assignments(recipe.settings) + assignments(recipe.processes.get(choices.processes, {}))
     if choices.smoke:
-        texts = [text for text in texts if _key(text) not in _NOT_IN_SMOKE] + list(SMOKE)
+        texts = [text for text in texts if key_of(text) not in _NOT_IN_SMOKE] + list(SMOKE)
     resolve(None, [*texts, *choices.settings])  # reports all mistakes at once, before anything runs
-    search = [text for text in choices.settings if _key(text).startswith("search.")]
-    merged = {_key(text): text for text in [*texts, *choices.settings] if text not in search}
+    search = [text for text in choices.settings if key_of(text).startswith("search.")]
+    merged = {key_of(text): text for text in [*texts, *choices.settings] if text not in search}
     preprocess = [text for key, text in merged.items() if key.startswith(("data.", "vocabulary."))]
     return {
         "preprocess": preprocess,
         "train": [text for text in merged.values() if text not in preprocess],
         "search": search,
     }
-
-
-def _key(text: str) -> str:
-    return text.partition("=")[0].strip()
-
-
-def _set(texts: Sequence[str]) -> list[str]:
-    return [part for text in texts for part in ("--set", text)]
-
-
-def _identity(output: Path) -> str:
-    """Identifies a data or run directory by its settings and the text or data it was made from."""
-    names = ("config.json", "run.json", "corpora.json")
-    directory = GuardedDirectory(output)
-    content = []
-    for name in names:
-        with suppress(OSError):  # no directory yet
-            if directory.exists(name):
-                content.append(directory.read(name).decode(errors="replace"))
-    return _hash(content) if content else ""
-
-
-def _is_complete(output: Path) -> bool:
-    return (output / MANIFEST).exists() if output.is_dir() else output.exists()
-
-
-def _hash(content: object) -> str:
-    return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:16]
-
-
-# ------------------------------------------------------------------------------------------------------------
-# recipe.json in the output directory: which steps of a recipe are done, and with which inputs.
-
-
-NAME = "recipe.json"
-
-State = Literal["begun", "done"]
-
-
-class StepLog:
-    """The state of each step and the fingerprint of its inputs; every change is written immediately."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / NAME
-        self._steps: dict[str, dict[str, str]] = {}
-        if self.path.exists():
-            self._steps = self._read()
-
-    def state(self, step: str, fingerprint: str) -> State | Literal["other"] | None:
-        """Whether the step was begun or done with these inputs; "other": with other inputs; None: never."""
-        known = self._steps.get(step)
-        if known is None:
-            return None
-        if known["fingerprint"] != fingerprint:
-            return "other"
-        return "done" if known["state"] == "done" else "begun"
-
-    def before(self, step: str) -> str:
-        """The identity of the output that existed when the step began."""
-        return self._steps.get(step, {}).get("before", "")
-
-    def note(self, step: str, fingerprint: str, state: State, *, before: str = "") -> None:
-        """Record the state; `before` is the identity of the output that exists now."""
-        self._steps[step] = {"fingerprint": fingerprint, "state": state, "before": before}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with new_file(self.path) as temporary, temporary.open("w", encoding="utf-8") as file:
-            file.write(json.dumps({"steps": self._steps}, indent=2) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-
-    def _read(self) -> dict[str, dict[str, str]]:
-        try:
-            steps = parse_json(self.path.read_bytes())["steps"]
-            return {
-                str(name): {key: str(one[key]) for key in ("fingerprint", "state", "before")}
-                for name, one in steps.items()
-            }
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DirectoryError(
-                f"{self.path} is damaged", hint="choose another --out, or remove the file to start over"
-            ) from error

@@ -27,9 +27,10 @@ def out(tmp_path: Path) -> Path:
 def test_all_recipes_are_listed(nmt: Run) -> None:
     listed = nmt("recipe")
     rows = listed.stdout.rstrip("\n").split("\n")
-    assert len(rows) == 1 + 13
+    assert len(rows) == 1 + 13 + 1  # with the ladder
     assert rows[0].split() == ["recipe", "corpus", "pairs", "time"]
     assert any(row.startswith("wmt14-en-de") and "4,508,785" in row for row in rows)
+    assert any(row.startswith("ladder") and "16,000" in row for row in rows)
 
 
 @pytest.mark.usefixtures("recipes")
@@ -96,6 +97,35 @@ class TestChain:
         lines = found.stdout.rstrip("\n").split("\n")
         assert lines[0].startswith(f"nmt preprocess --source-lang de --target-lang en --train {text}/train ")
         assert lines[1].startswith(f"torchrun --standalone --nproc-per-node 2 -m nmt_cli train {out}/data ")
+        assert not out.exists()
+
+    def test_a_config_file_sets_what_the_recipe_does_not_and_set_overrides_both(
+        self, nmt: Run, text: Path, out: Path, tmp_path: Path
+    ) -> None:
+        config = tmp_path / "mine.toml"
+        config.write_text(
+            "[train]\nmax_updates = 3\nseed = 5\n[vocabulary]\nsize = 310\n[search]\nbeam_size = 3\n", "utf-8"
+        )
+        options = ["--config", config, "--set", "train.seed=7", "--dry-run"]
+        found = nmt("recipe", "numbers", "--data", text, "--out", out, *options)
+        assert found.code == 0, found.stderr
+        preprocess, train, translate, evaluate = (
+            [words[index + 1] for index, word in enumerate(words) if word == "--set"]
+            for words in map(shlex.split, found.stdout.rstrip("\n").split("\n"))
+        )
+        assert preprocess == ["vocabulary.size=310"]
+        assert {"train.max_updates=3", "train.seed=7", "train.validate_every=4"} <= set(train)
+        assert not {"train.seed=5", "train.max_updates=4"} & set(train)
+        assert translate == evaluate == ["search.beam_size=3"]
+
+    def test_a_wrong_setting_in_a_config_file_names_the_file(
+        self, nmt: Run, text: Path, out: Path, tmp_path: Path
+    ) -> None:
+        config = tmp_path / "mine.toml"
+        config.write_text("[train]\nsead = 5\n", "utf-8")
+        found = nmt("recipe", "numbers", "--data", text, "--out", out, "--config", config)
+        assert found.code == 2
+        assert "did you mean train.seed" in found.error
         assert not out.exists()
 
     def test_a_wrong_setting_is_rejected_before_any_step_runs(self, nmt: Run, text: Path, out: Path) -> None:

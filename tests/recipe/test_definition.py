@@ -8,6 +8,7 @@ import pytest
 from nmt_cli.config import resolve
 from nmt_cli.errors import ConfigError, UsageError
 from nmt_cli.recipe.definition import assignments, find_recipe, recipe_names, recipes_folder
+from nmt_cli.recipe.ladder import ladder_names
 from nmt_cli.recipe.sources import SETS
 
 NAMES = (
@@ -34,7 +35,7 @@ def test_all_recipes_are_found() -> None:
 
 def test_every_folder_is_a_recipe() -> None:
     folders = sorted(path.name for path in recipes_folder().iterdir() if path.is_dir())
-    assert folders == list(NAMES)
+    assert folders == sorted([*NAMES, *ladder_names()])
 
 
 @pytest.mark.parametrize("name", NAMES)

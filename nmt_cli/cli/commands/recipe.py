@@ -1,7 +1,9 @@
-"""`nmt recipe`: a published baseline with one command, from text to a verdict."""
+"""`nmt recipe`: a published baseline with one command, from text to a verdict; or a ladder of systems."""
 
+import shlex
 import subprocess
 import sys
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +14,11 @@ from nmt_cli.cli.options import shared
 from nmt_cli.cli.options import training as options
 from nmt_cli.config.defaults import DEVICE, RECIPE_PROCESSES
 from nmt_cli.errors import UsageError
+from nmt_cli.files.atomic import new_file
 
 if TYPE_CHECKING:
-    from nmt_cli.recipe import NamedRecipe, RecipePlan, RecipeStep
+    from nmt_cli.recipe import Choices, NamedRecipe, RecipePlan, RecipeStep, StepPlan
+    from nmt_cli.recipe.ladder_page import Row
 
 
 def recipe(
@@ -37,6 +41,9 @@ def recipe(
     Downloads, preprocesses, trains, translates and evaluates, then says whether
     the score is as expected. Each step shows its command. Completed steps are
     skipped, so an interrupted recipe continues where it stopped.
+
+    [cyan]nmt recipe ladder[/] trains a ladder of small systems, from no attention to beam
+    search, and writes a page that compares them.
     """
     if name is None:
         if data or smoke or out or config or settings or dry_run:
@@ -44,10 +51,8 @@ def recipe(
         _list()
         return
     from nmt_cli.config.layers import file_assignments
-    from nmt_cli.recipe import Choices, choose_corpora, find_recipe, make_plan
+    from nmt_cli.recipe import Choices, choose_corpora, find_recipe, ladder_names, make_plan
 
-    found = find_recipe(name)
-    corpora = choose_corpora(found, data, smoke=smoke)
     choices = Choices(
         out=out or Path("runs", f"{name}-smoke" if smoke else name),
         smoke=smoke,
@@ -57,31 +62,35 @@ def recipe(
         threads=threads,
         overwrite=overwrite,
     )
-    plan = make_plan(found, corpora, choices)
+    if name in ladder_names():
+        _ladder(name, data, choices, dry_run=dry_run)
+        return
+    found = find_recipe(name)
+    plan = make_plan(found, choose_corpora(found, data, smoke=smoke), choices)
     if dry_run:
         for step in plan.steps():
             typer.echo(step.shown())
         return
     _fetch(found, plan, smoke=smoke)
     for make, number in ((plan.preprocess, 2), (plan.train, 3), (plan.translate, 4), (plan.evaluate, 5)):
-        _do(make(), plan, number)
+        _do(make(), plan, number, 6)
     _conclude(found, plan, smoke=smoke)
 
 
 def _list() -> None:
     from rich.table import Table
 
-    from nmt_cli.recipe import find_recipe, recipe_names
+    from nmt_cli.recipe import find_ladder, find_recipe, ladder_names, recipe_names
 
     table = Table(box=None, pad_edge=False)
     table.add_column("recipe", no_wrap=True)
     table.add_column("corpus", overflow="fold")
     table.add_column("pairs", justify="right", no_wrap=True)
     table.add_column("time", overflow="fold")
-    for name in recipe_names():
-        recipe = find_recipe(name).recipe
-        pairs = f"{recipe.pairs:,}" if recipe.pairs else "yours"
-        table.add_row(name, recipe.title, pairs, recipe.time)
+    for name in sorted([*recipe_names(), *ladder_names()]):
+        found = find_ladder(name).ladder if name in ladder_names() else find_recipe(name).recipe
+        pairs = f"{found.pairs:,}" if found.pairs else "yours"
+        table.add_row(name, found.title, pairs, found.time)
     results().print(table)
 
 
@@ -89,11 +98,11 @@ def _fetch(found: "NamedRecipe", plan: "RecipePlan", *, smoke: bool) -> None:
     from nmt_cli.recipe import fetch
 
     if plan.is_fetched():
-        _say(1, "fetch: already done")
+        _say(1, 6, "fetch: already done")
         return
     plan.protect_other(plan.preprocess())
     what = "from the Hub and the web" if plan.corpora.remote else "from local files"
-    _say(1, f"fetch: {what}{', a few hundred pairs' if smoke else ''}")
+    _say(1, 6, f"fetch: {what}{', a few hundred pairs' if smoke else ''}")
     with StageProgress(Verbosity.NORMAL) as progress:
         fetch(
             plan.corpora,
@@ -105,12 +114,12 @@ def _fetch(found: "NamedRecipe", plan: "RecipePlan", *, smoke: bool) -> None:
     plan.finish("fetch", plan.fetch_fingerprint())
 
 
-def _do(step: "RecipeStep", plan: "RecipePlan", number: int) -> None:
+def _do(step: "RecipeStep", plan: "StepPlan", number: int, steps: int) -> None:
     if plan.is_done(step):
-        _say(number, f"{step.name}: {step.output} exists")
+        _say(number, steps, f"{step.name}: {step.output} exists")
         return
     plan.protect_other(step)
-    _say(number, step.name)
+    _say(number, steps, step.name)
     messages().print(f"$ {step.shown()}", style="bold")
     plan.begin(step)
     code = _run_processes(step) if step.processes > 1 else _run_here(step)
@@ -124,7 +133,11 @@ def _run_here(step: "RecipeStep") -> int:
     """Run a command in this process, as if it had been typed in a shell."""
     from nmt_cli.cli.app import app  # which imports this module
 
-    code = typer.main.get_command(app).main(step.arguments, prog_name="nmt", standalone_mode=False)
+    with ExitStack() as stack:
+        if step.redirected:
+            temporary = stack.enter_context(new_file(step.output))
+            stack.enter_context(redirect_stdout(stack.enter_context(temporary.open("w", encoding="utf-8"))))
+        code = typer.main.get_command(app).main(step.arguments, prog_name="nmt", standalone_mode=False)
     return code if isinstance(code, int) else 0
 
 
@@ -144,7 +157,7 @@ def _run_processes(step: "RecipeStep") -> int:
 def _conclude(found: "NamedRecipe", plan: "RecipePlan", *, smoke: bool) -> None:
     from nmt_cli.recipe import check_score
 
-    _say(6, "verdict")
+    _say(6, 6, "verdict")
     messages().print(f"translations: {plan.hypotheses}\nreport: {plan.report}\nrun: {plan.run}")
     if smoke:
         typer.echo(f"{found.name}: every step works; the score of a smoke run is meaningless")
@@ -161,5 +174,51 @@ def _conclude(found: "NamedRecipe", plan: "RecipePlan", *, smoke: bool) -> None:
         raise typer.Exit(1)
 
 
-def _say(number: int, text: str) -> None:
-    messages().print(f"[{number}/6] {text}")
+def _ladder(name: str, data: Path | None, choices: "Choices", *, dry_run: bool) -> None:
+    """Train all rungs, score and explain them, and write the page."""
+    from nmt_cli.recipe import LadderPlan, find_ladder
+
+    ladder = find_ladder(name).ladder
+    if data is not None:
+        raise UsageError(f"--data: {name} generates its own text", hint="leave out --data")
+    plan = LadderPlan(ladder, choices)
+    if dry_run:
+        for step in plan.steps():
+            typer.echo(step.shown())
+        return
+    count = plan.number_of_steps() + 1
+    for number, step in enumerate(plan.steps(), start=1):
+        _do(step, plan, number, count)
+    _say(count, count, "page")
+
+    from nmt_cli.recipe.ladder_page import ladder_page, length_names, read_result
+
+    result = read_result(ladder, plan, choices.out)
+    options = ["--smoke"] * choices.smoke + [part for text in choices.settings for part in ("--set", text)]
+    with new_file(plan.page) as temporary:
+        temporary.write_text(
+            ladder_page(ladder, result, shlex.join(["nmt", "recipe", name, *options])), "utf-8"
+        )
+    _show_ladder(result.rows, ladder.beam_size, length_names(result.rows[0].greedy))
+    messages().print(f"wrote {plan.page}")
+    if choices.smoke:
+        typer.echo(f"{name}: every step works; the scores of a smoke run are meaningless")
+
+
+def _show_ladder(rows: "list[Row]", beam_size: int, lengths: list[str]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("system", overflow="fold")
+    for heading in ("BLEU", f"beam {beam_size}", *lengths):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        scores = [row.greedy.scores[0].score, row.beam.scores[0].score]
+        values = [*scores, *(bucket.bleu for bucket in row.greedy.length_buckets)]
+        table.add_row(row.title, *(f"{value:.1f}" for value in values))
+    results().print(table)
+    results().print("The columns on the right are BLEU by source length in words, with greedy search.")
+
+
+def _say(number: int, steps: int, text: str) -> None:
+    messages().print(f"[{number}/{steps}] {text}")

@@ -7,9 +7,9 @@ from nmt_cli.cli.options.shared import argument, corpora, inputs, machine, messa
 
 
 def _complete_recipe(incomplete: str) -> list[str]:
-    from nmt_cli.recipe import recipe_names
+    from nmt_cli.recipe import ladder_names, recipe_names
 
-    return [name for name in recipe_names() if name.startswith(incomplete)]
+    return [name for name in sorted([*recipe_names(), *ladder_names()]) if name.startswith(incomplete)]
 
 
 # nmt preprocess
@@ -48,6 +48,14 @@ ShowDropped = Annotated[bool, messages("--verbose -v", "Show examples of dropped
 # nmt demo-data
 DemoOut = Annotated[Path, output("--out DIR", "Directory to create.")]
 DemoPairs = Annotated[int, corpora("--size N", "Number of training pairs.")]
+DemoClauses = Annotated[
+    int | None,
+    corpora(
+        "--clauses N",
+        "Chains of 1 to N short clauses from a small lexicon, to study sentence length.",
+        show_default="the whole grammar",
+    ),
+]
 DemoSeed = Annotated[int, corpora("--seed N", "Random seed.")]
 DemoOverwrite = Annotated[bool, output("--overwrite", "Replace an existing demo corpus.")]
 

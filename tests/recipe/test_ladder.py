@@ -1,0 +1,153 @@
+"""`nmt recipe ladder`: the definition that comes with nmt, and a small ladder through the command."""
+
+import re
+from itertools import islice
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+
+from nmt_cli.config import resolve
+from nmt_cli.demo.corpus import chains
+from nmt_cli.recipe import definition
+from nmt_cli.recipe.definition import assignments, recipes_folder
+from nmt_cli.recipe.ladder import find_ladder, ladder_names
+from tests.cli.conftest import Run
+
+from .test_command import commands
+
+SMALL = """
+title = "Two rungs <and> a passage"
+pairs = 300
+clauses = 2
+time = "seconds"
+beam_size = 2
+expect = ["A & B"]
+
+[settings.model]
+embedding_size = 8
+hidden_size = 8
+
+[settings.train]
+max_updates = 4
+max_epochs = 0
+warmup_updates = 1
+validate_every = 4
+validate_sentences = 2
+average_best = 1
+
+[settings.search]
+max_length = 12
+
+[[rung]]
+name = "without"
+title = "Without attention"
+idea = "One vector"
+preset = "cho2014"
+
+[[rung]]
+name = "with"
+title = "With attention"
+idea = "Many vectors"
+preset = "luong2015"
+[rung.settings.model]
+encoder_layers = 1
+
+[[passage]]
+source = "Paul closed the door."
+reference = "Paul hat die Tür zugemacht."
+attention = true
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the one ladder `two`."""
+    folder = tmp_path / "recipes"
+    (folder / "two").mkdir(parents=True)
+    (folder / "two" / "ladder.toml").write_text(SMALL, "utf-8")
+    monkeypatch.setattr(definition, "recipes_folder", lambda: folder)
+    monkeypatch.setattr("nmt_cli.recipe.ladder.recipes_folder", lambda: folder)
+    return folder
+
+
+def test_the_rungs_climb_from_no_attention_to_input_feeding() -> None:
+    assert ladder_names() == ["ladder"]
+    ladder = find_ladder("ladder").ladder
+    models = [
+        resolve(
+            None,
+            [f"model.preset={rung.preset}", *assignments(ladder.settings), *assignments(rung.settings)],
+        ).config.model
+        for rung in ladder.rung
+    ]
+    assert [model.attention != "none" for model in models] == [False] * 3 + [True] * 3
+    assert [model.reverse_source for model in models] == [False, True, False, False, False, False]
+    assert [model.context_every_step for model in models][:3] == [False, False, True]
+    assert [model.query for model in models][3:5] == ["before", "after"]
+    assert [model.input_feeding for model in models][4:] == [False, True]
+    assert len({(model.hidden_size, model.embedding_size, model.decoder_layers) for model in models}) == 1
+
+
+def test_the_passages_are_never_training_sentences() -> None:
+    splits = {text: split for split, _, text in islice(chains(1, 4), 400)}
+    for passage in find_ladder("ladder").ladder.passage:
+        assert crc32(passage.source.encode()) % 20 == 1
+    assert all((crc32(text.encode()) % 20 == 1) == (split == "test") for text, split in splits.items())
+
+
+def test_the_readme_names_every_rung() -> None:
+    readme = (recipes_folder() / "ladder" / "README.md").read_text("utf-8")
+    assert readme.startswith("# ladder\n")
+    for rung in find_ladder("ladder").ladder.rung:
+        assert f"`{rung.name}`" in readme
+
+
+@pytest.mark.usefixtures("small")
+class TestSmallLadder:
+    def test_it_writes_a_page_and_a_second_run_repeats_only_what_is_missing(
+        self, nmt: Run, tmp_path: Path
+    ) -> None:
+        out = tmp_path / "out"
+        first = nmt("recipe", "two", "--out", out, "--threads", 1)
+        assert first.code == 0, first.stderr
+        names = ["demo-data", "preprocess", "train", "train", "evaluate", "evaluate", "explain", "explain"]
+        assert [words[1] for words in commands(first.stderr)] == names
+        assert re.search(r"^system +BLEU +beam 2 +1–", first.stdout, re.MULTILINE)
+        page = (out / "ladder.html").read_text("utf-8")
+        assert "Two rungs &lt;and&gt; a passage" in page
+        assert "A &amp; B" in page
+        assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
+        assert not re.search(r"(src|href)=|<script|url\(", page)
+        assert str(tmp_path) not in page
+        assert page.count("<svg") == 2  # the chart, and the map of the one system with attention
+
+        (out / "ladder.html").unlink()
+        (out / "with.json").unlink()
+        again = nmt("recipe", "two", "--out", out, "--threads", 1)
+        assert again.code == 0, again.stderr
+        assert [words[1:3] for words in commands(again.stderr)] == [["explain", f"{out}/with"]]
+        assert (out / "ladder.html").read_text("utf-8") == page
+
+    def test_dry_run_shows_the_commands_and_writes_nothing(self, nmt: Run, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        lines = nmt("recipe", "two", "--out", out, "--dry-run").stdout.rstrip("\n").split("\n")
+        assert lines[0] == f"nmt demo-data --out {out}/text --size 300 --clauses 2"
+        assert lines[4].endswith(f"--set search.beam_size=1 > {out}/greedy.json")
+        assert not out.exists()
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (["--data", "."], "generates its own text"),
+            (["--processes", "2"], "too small for several processes"),
+            (["--set", "train.sead=2"], "did you mean train.seed"),
+        ],
+    )
+    def test_impossible_options_are_rejected(
+        self, nmt: Run, tmp_path: Path, options: list[str], message: str
+    ) -> None:
+        found = nmt("recipe", "two", "--out", tmp_path / "out", *options)
+        assert found.code == 2
+        assert message in found.error
+        assert not (tmp_path / "out").exists()
