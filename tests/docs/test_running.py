@@ -1,4 +1,4 @@
-"""The commands of README and tutorial run, in their order, on less data and for fewer updates."""
+"""The commands of README, tutorial and guides run, in their order, on less data and for fewer updates."""
 
 import re
 import shlex
@@ -56,15 +56,36 @@ def reduced(words: list[str], hub: Path) -> list[str]:
             for word, after in zip(words, [*words[1:], ""], strict=False)
             if word != "--set" or "=" in after
         ]
-        words += ["--workers", "1"]
+        words += ["--workers", "1", "--overwrite"]  # a guide shows alternatives with the same output
     elif words[0] == "train":
+        # A guide trains the same run again with other settings.
+        words += ["--overwrite"] if "--out" in words else []
         words += [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
         words += ["--threads", "1"]
     elif words[0] == "evaluate":
         words += ["--samples", "10", "--workers", "1"]
-    elif words[:2] == ["recipe", "multi30k-de-en"]:
+    elif words[0] == "recipe" and len(words) > 1:
         words += ["--dry-run"]
     return words
+
+
+def write_corpora() -> None:
+    """The files that readers of the guides have: a corpus of their own, and text of another domain."""
+    pairs = generate(300)
+    sets = {
+        "corpus": pairs.train,
+        "a": pairs.train[:150],
+        "chat.train": pairs.train[150:],
+        **dict.fromkeys(("valid", "chat.dev", "tatoeba.dev"), pairs.valid),
+        **dict.fromkeys(("test", "input", "chat.test", "general.test", "tatoeba.test"), pairs.test),
+    }
+    for name, rows in sets.items():
+        for side, language in enumerate(("en", "de")):
+            Path(f"{name}.{language}").write_text("".join(f"{row[side]}\n" for row in rows), "utf-8")
+    for name in ("b.tsv", "general.tsv"):
+        Path(name).write_text(
+            "".join(f"{english}\t{german}\n" for english, german in pairs.train[:150]), "utf-8"
+        )
 
 
 def run(line: str, run_nmt: Run, hub: Path) -> bool:
@@ -111,4 +132,17 @@ def test_the_commands_of_a_page_run_in_their_order(
     for file, content in here_documents(page):
         Path(file).write_text(content, "utf-8")
     done = [run(line, nmt, place) for line in shell_lines(page)]
+    assert sum(done) >= least
+
+
+@pytest.mark.parametrize(("name", "least"), [("own-corpus", 8), ("fine-tuning", 10)])
+def test_the_commands_of_a_guide_run_in_their_order(name: str, least: int, nmt: Run, place: Path) -> None:
+    write_corpora()
+    if name == "fine-tuning":  # it begins with a run that the reader has already
+        for line in (
+            "nmt preprocess -s en -t de --train general.tsv --out data/general",
+            "nmt train data/general --out runs/general",
+        ):
+            assert run(line, nmt, place)
+    done = [run(line, nmt, place) for line in shell_lines(REPOSITORY / "docs" / f"{name}.md")]
     assert sum(done) >= least

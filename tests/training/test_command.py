@@ -1,5 +1,6 @@
 """`nmt train` as users see it: bad input, signals, locks."""
 
+import json
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ from nmt_cli.cli.display.console import Verbosity
 from nmt_cli.cli.display.training import TrainingDisplay, duration
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.errors import UsageError
+from nmt_cli.files.replacement import run_refusal
 from nmt_cli.run import RunDirectory
 from nmt_cli.run.checkpoint import Checkpoints
 from nmt_cli.run.directory import Lock
@@ -224,6 +226,20 @@ def test_the_end_of_training_stores_the_confidence_of_the_model(
     threshold = translator.confidence_threshold
     assert threshold is not None
     assert values[0] - 1e-3 <= threshold <= values[len(values) // 10] + 1e-3
+    assert run_refusal(run.path) is None  # the file is ours: --overwrite may replace the run
+
+
+def test_the_calibration_of_confidence_does_not_depend_on_how_many_sentences_are_validated(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nmt_cli.translator.confidence._MIN_SENTENCES", 12)
+    stored = []
+    for count in (1, 5, 0):  # 0: all of them
+        run = tmp_path / str(count)
+        train(data, run, "train.max_updates=1", f"train.validate_sentences={count}")
+        stored.append((run / "confidence.json").read_bytes())
+    assert len(set(stored)) == 1
+    assert json.loads(stored[0])["sentences"] == 12
 
 
 def test_the_log_in_a_pipe_has_one_line_for_each_validation(nmt: Run, data: Path, tmp_path: Path) -> None:
