@@ -4,10 +4,11 @@
     python benchmarks/serving.py MODEL --clients 1 8 32   # numbers of clients
     python benchmarks/serving.py MODEL --soak 20000       # many requests: errors, and growth of memory
 
-The server is a process of its own with one thread for the model; clients are threads with one connection each, and
-send one line per request, then the next. The library translates the same lines in this process before and after each
-measurement, with batches for throughput and line by line for latency, so that a busy machine slows both alike.
-`--batch-lines 1` of the server is one request at a time. All of it shares the cores.
+The server is a process of its own with one thread for the model; clients are threads of this process with one
+connection each, and send one line per request, then the next. The library translates the same lines in this process
+before and after each measurement, in batches and line by line, so that a busy machine slows both alike. Ratios of CPU
+time count all that the server does, HTTP included, and do not depend on what else the machine is doing.
+`--batch-lines 1` of the server is one request at a time.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -34,21 +35,43 @@ SHORT = 40  # characters
 
 
 class Load(NamedTuple):
-    """What clients saw."""
+    """What clients saw, and the CPU time of the server."""
 
     seconds: float
     latencies: list[float]
     errors: int
+    cpu: float
 
     @property
     def throughput(self) -> float:
         """Lines per second."""
         return len(self.latencies) / self.seconds
 
+    @property
+    def cpu_per_line(self) -> float:
+        """CPU seconds."""
+        return self.cpu / len(self.latencies)
+
+
+class Alone(NamedTuple):
+    """The library on the same lines: seconds and CPU seconds per line, in batches and one by one."""
+
+    batched: float
+    batched_cpu: float
+    single: float
+    single_cpu: float
+
+
+class Server(NamedTuple):
+    """A server process."""
+
+    port: int
+    pid: int
+
 
 @contextmanager
-def server(model: Path, *options: str) -> Iterator[tuple[int, int]]:
-    """A server process: its port and its id."""
+def server(model: Path, *options: str) -> Iterator[Server]:
+    """Start a server, and stop it in the end."""
     command = [
         sys.executable,
         "-m",
@@ -65,12 +88,12 @@ def server(model: Path, *options: str) -> Iterator[tuple[int, int]]:
         assert process.stderr is not None
         line = process.stderr.readline()
         try:
-            yield int(line.split(":")[2].split()[0]), process.pid
+            yield Server(int(line.split(":")[2].split()[0]), process.pid)
         finally:
             process.terminate()
 
 
-def load(port: int, pair: tuple[str, str], lines: Sequence[str], clients: int) -> Load:
+def load(target: Server, pair: tuple[str, str], lines: Sequence[str], clients: int) -> Load:
     """All lines, each in a request of its own, by so many clients at once."""
     waiting = iter(lines)
     lock = threading.Lock()
@@ -79,7 +102,7 @@ def load(port: int, pair: tuple[str, str], lines: Sequence[str], clients: int) -
 
     def client() -> None:
         nonlocal errors
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+        connection = http.client.HTTPConnection("127.0.0.1", target.port, timeout=600)
         while True:
             with lock:
                 line = next(waiting, None)
@@ -100,36 +123,32 @@ def load(port: int, pair: tuple[str, str], lines: Sequence[str], clients: int) -
                 errors += not good
 
     threads = [threading.Thread(target=client) for _ in range(clients)]
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), cpu_seconds(target.pid)
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return Load(time.perf_counter() - start, latencies, errors)
+    return Load(time.perf_counter() - start, latencies, errors, cpu_seconds(target.pid) - cpu)
 
 
-def library_throughput(model: ServedModel, lines: Sequence[str]) -> float:
-    """Lines per second in batches, as `nmt translate` makes them."""
-    start = time.perf_counter()
+def library(model: ServedModel, lines: Sequence[str], single: Sequence[str]) -> Alone:
+    """The same lines without a server, in batches and one by one."""
+    start, cpu = time.perf_counter(), time.process_time()
     model.translate(lines, None, 1)
-    return len(lines) / (time.perf_counter() - start)
-
-
-def library_latency(model: ServedModel, lines: Sequence[str]) -> float:
-    """The median time of a line on its own."""
-    seconds = []
-    for line in lines:
+    batched = (time.perf_counter() - start) / len(lines), (time.process_time() - cpu) / len(lines)
+    latencies = []
+    cpu = time.process_time()
+    for line in single:
         start = time.perf_counter()
         model.translate([line], None, 1)
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)
+        latencies.append(time.perf_counter() - start)
+    return Alone(*batched, statistics.median(latencies), (time.process_time() - cpu) / len(single))
 
 
-def between(measure: Callable[[], float], work: Callable[[], Load]) -> tuple[float, Load]:
-    """The mean of a measurement before and after the work, and the work."""
-    before = measure()
-    done = work()
-    return (before + measure()) / 2, done
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process and all of its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def memory(pid: int) -> float:
@@ -152,13 +171,14 @@ def main() -> None:
     model = load_model(arguments.model, search={}, device="cpu", int8=False, threads=1)
     pair = model.source, model.target
     text = arguments.text or arguments.model / f"test.{pair[0]}"
-    mixed = text.read_text("utf-8").splitlines()[: arguments.lines]
-    short = [line for line in mixed if len(line) <= SHORT] or mixed
+    found = list(dict.fromkeys(text.read_text("utf-8").splitlines()))
+    mixed = found[: arguments.lines]
+    short = [line for line in found if len(line) <= SHORT][: arguments.lines] or mixed
     if arguments.soak:
         print_soak(arguments.model, pair, short, arguments.soak)
         return
     kind = "exported model" if is_export(arguments.model) else "run directory"
-    for name, lines in (("short", (short * 9)[: arguments.lines]), ("mixed", mixed)):
+    for name, lines in (("short", short), ("mixed", mixed)):
         print(f"\n{kind}, {len(lines)} {name} lines, beam {model.beam_size}\n")
         print_loads(arguments.model, model, lines, arguments.clients)
 
@@ -166,48 +186,50 @@ def main() -> None:
 def print_loads(path: Path, model: ServedModel, lines: Sequence[str], clients: Sequence[int]) -> None:
     """A row for each number of clients, then one request at a time."""
     pair = model.source, model.target
+    single = lines[:: max(1, len(lines) // 60)]
     print(
-        "| clients | lines/s | × library in batches | median ms | × library, line by line | 99% ms | errors |"
+        "| clients | lines/s | × library in batches | the same in CPU time | median ms | × library, line by line "
+        "| CPU × library, line by line | 99% ms | errors |\n" + "| ---: " * 9 + "|"
     )
-    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    batched = 0.0
-    with server(path) as (port, _):
-        load(port, pair, lines[:50], 4)  # warm up
+    batched: Load | None = None
+    with server(path) as target:
+        load(target, pair, lines[:50], 4)  # warm up
         for count in clients:
-            some = lines if count > 1 else lines[: len(lines) // 4]
-            speed, done = between(
-                lambda: library_throughput(model, lines), lambda n=count, some=some: load(port, pair, some, n)
-            )
-            latency = library_latency(model, lines[:60])
-            print(_row(str(count), done, speed, latency))
-            if count == 32:
-                batched = done.throughput / speed
-    with server(path, "--batch-lines", "1") as (port, _):
-        load(port, pair, lines[:50], 4)
-        speed, done = between(lambda: library_throughput(model, lines), lambda: load(port, pair, lines, 32))
-        print(_row("32, one at a time", done, speed, library_latency(model, lines[:60])))
-        print(f"\nbatching: {batched / (done.throughput / speed):.1f} × one request at a time")
+            before = library(model, lines, single)
+            done = load(target, pair, lines if count > 1 else single, count)
+            print(_row(str(count), done, before, library(model, lines, single)), flush=True)
+            batched = done if count == 32 else batched
+    with server(path, "--batch-lines", "1") as target:
+        load(target, pair, lines[:50], 4)
+        before = library(model, lines, single)
+        done = load(target, pair, lines, 32)
+        print(_row("32, one at a time", done, before, library(model, lines, single)))
+    if batched is not None:
+        ratio, cpu = batched.throughput / done.throughput, done.cpu_per_line / batched.cpu_per_line
+        print(f"\nbatching: {ratio:.1f} × one request at a time, in CPU time {cpu:.1f} ×")
 
 
-def _row(name: str, done: Load, speed: float, latency: float) -> str:
+def _row(name: str, done: Load, before: Alone, after: Alone) -> str:
+    alone = Alone(*((one + other) / 2 for one, other in zip(before, after, strict=True)))
     median = statistics.median(done.latencies)
     slowest = sorted(done.latencies)[int(0.99 * len(done.latencies))]
     return (
-        f"| {name} | {done.throughput:.0f} | {done.throughput / speed:.2f} | {1000 * median:.1f} "
-        f"| {median / latency:.2f} | {1000 * slowest:.0f} | {done.errors} |"
+        f"| {name} | {done.throughput:.0f} | {done.throughput * alone.batched:.2f} "
+        f"| {alone.batched_cpu / done.cpu_per_line:.2f} | {1000 * median:.1f} | {median / alone.single:.2f} "
+        f"| {done.cpu_per_line / alone.single_cpu:.2f} | {1000 * slowest:.0f} | {done.errors} |"
     )
 
 
 def print_soak(path: Path, pair: tuple[str, str], lines: Sequence[str], requests: int) -> None:
     """Memory after each tenth of many requests."""
     print("| requests | errors | MB | lines/s |\n| ---: | ---: | ---: | ---: |")
-    with server(path) as (port, pid):
+    with server(path) as target:
         done = errors = 0
         while done < requests:
             some = [lines[i % len(lines)] for i in range(done, min(requests, done + max(1, requests // 10)))]
-            result = load(port, pair, some, 32)
+            result = load(target, pair, some, 32)
             done, errors = done + len(some), errors + result.errors
-            print(f"| {done:,} | {errors} | {memory(pid):.1f} | {result.throughput:.0f} |", flush=True)
+            print(f"| {done:,} | {errors} | {memory(target.pid):.1f} | {result.throughput:.0f} |", flush=True)
 
 
 if __name__ == "__main__":

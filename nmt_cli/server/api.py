@@ -284,24 +284,36 @@ class Api:
 
     async def _finish(self, request: Request, work: Awaitable[Result]) -> Result:
         """The result of the work, unless it takes too long or the client is gone, which ends it."""
-        task = asyncio.ensure_future(work)
+        current = asyncio.current_task()
+        assert current is not None
         gone = asyncio.ensure_future(_disconnection(request))
+
+        def cancel(_: object) -> None:
+            if not finished:
+                current.cancel()
+
+        finished = False
+        gone.add_done_callback(cancel)
         seconds = self._settings.seconds
         try:
-            done, _ = await asyncio.wait({task, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            if task in done:
-                return task.result()
+            async with asyncio.timeout(seconds):
+                return await work
+        except TimeoutError:
+            message = f"the translation took longer than {seconds:g} seconds"
+            raise ApiError(503, message, {"Retry-After": "10"}) from None
+        except asyncio.CancelledError:
+            if not gone.done():
+                raise
+            current.uncancel()
+            raise ApiError(499, "the client disconnected") from None
         except Overloaded as error:
             message = "Slowdown: the server is busy"
             raise ApiError(429, message, {"Retry-After": str(error.retry_after)}) from None
         except NmtError as error:
             raise ApiError(400, f"{error.message} ({error.hint})") from error
         finally:
+            finished = True
             gone.cancel()
-            task.cancel()
-        if gone in done:
-            raise ApiError(499, "the client disconnected")
-        raise ApiError(503, f"the translation took longer than {seconds:g} seconds", {"Retry-After": "10"})
 
     def _answer(self, request: Request, content: Any, text: str | Sequence[str]) -> Response:
         if self._settings.log_text:
