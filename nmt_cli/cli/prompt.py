@@ -64,7 +64,8 @@ def alternatives(translator: "Translator", text: str, prefix: str = "") -> list[
     """The best translations of `text` with their scores, one per line, best first."""
     from nmt_cli.translator import Details
 
-    width = max(_ALTERNATIVES_SHOWN, translator.config.beam_size)
+    groups = translator.config.diversity_groups  # must divide the beam
+    width = -(-max(_ALTERNATIVES_SHOWN, translator.config.beam_size) // groups) * groups
     wider = translator.with_search(n_best=_ALTERNATIVES_SHOWN, beam_size=width)
     [best] = wider.translate([text], details=Details(scores=True), prefixes=[prefix])
     found = best.n_best or (best,)

@@ -56,6 +56,8 @@ def _fields(translation: Any) -> dict[str, Any]:
         fields["log_probability"] = round(translation.log_probability, 6)
     if translation.alignment is not None:
         fields["alignment"] = pharaoh(translation.alignment)
+    if terms := getattr(translation, "terms", ()):  # an exported model knows none
+        fields["terms"] = [{"source": one.source, "target": one.target, "met": one.met} for one in terms]
     if translation.attention is not None:
         fields["attention"] = [[round(a, 4) for a in row] for row in translation.attention.tolist()]
     return fields

@@ -55,9 +55,14 @@ def chunks_of(log_p: Tensor) -> Chunks:
 
 def best_tokens(chunks: Chunks, count: int) -> Tensor:
     """The `count` most probable tokens (B, K, count) after each hypothesis, in any order; fewer if there are fewer."""
-    N, size = chunks.log_p.shape[2:]
+    B, K, N, size = chunks.log_p.shape
     best = chunks.maxima.topk(min(count, N), dim=2).indices  # (B, K, c)
-    inside = chunks.log_p.gather(2, best[..., None].expand(-1, -1, -1, size)).flatten(2)  # (B, K, c·size)
+    first = torch.arange(0, B * K * N, N, device=best.device).view(
+        B, K, 1
+    )  # the first chunk of each hypothesis
+    inside = (
+        chunks.log_p.flatten(0, 2).index_select(0, (best + first).flatten()).view(B, K, -1)
+    )  # (B, K, c·size)
     index = inside.topk(min(count, inside.shape[2]), dim=2).indices  # (B, K, count)
     return best.gather(2, index // size) * size + index % size
 

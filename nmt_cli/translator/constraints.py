@@ -52,6 +52,10 @@ class Terminology:
             self.refuse_banned(term.targets, f"the target term of line {segment.number + 1}")
         return segment._replace(required=found + alone)
 
+    def fingerprint(self) -> list[str]:
+        """What identifies the terms and banned words, for `PartialOutput`."""
+        return [*self.glossary.fingerprint(), *self.banned.words]
+
     def refuse_banned(self, texts: Sequence[str], what: str) -> None:
         """Raise a UsageError if a required text contains a banned word."""
         for text in texts:

@@ -20,12 +20,21 @@ from nmt_cli.cli.options.checks import (
     as_text,
     check_lines_of_text,
     check_runs,
+    check_texts,
     choose_one,
     exported_model,
+    refuse_for_export,
     split_arguments,
 )
 from nmt_cli.cli.prompt import GREETING, run_prompt
-from nmt_cli.config.defaults import BATCH_TOKENS, DEVICE, WINDOW
+from nmt_cli.config.defaults import (
+    BATCH_TOKENS,
+    DEVICE,
+    TERMS_CASE,
+    TERMS_INFLECTION,
+    WINDOW,
+    TermsCase,
+)
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,6 +47,7 @@ if TYPE_CHECKING:
 def translate(
     arguments: translation.RunsAndSentences,
     source: translation.Input = None,
+    json_input: translation.JsonInput = False,
     strict: translation.Strict = False,
     max_tokens: translation.MaxTokens = None,
     out: translation.Output = None,
@@ -58,6 +68,10 @@ def translate(
     prefix: translation.Prefix = "",
     memory_file: translation.Memory = None,
     memory_threshold: translation.MemoryThreshold = None,
+    terms: translation.Terms = None,
+    terms_case: translation.TermsCaseOption = TERMS_CASE,
+    terms_inflection: translation.TermsInflection = TERMS_INFLECTION,
+    banned: translation.Banned = None,
     config: shared.Config = None,
     settings: shared.Set = None,
     stream: translation.Stream = False,
@@ -115,6 +129,9 @@ def translate(
     runs, sentences = split_arguments(arguments)
     check_runs(runs, text_hint="nmt translate RUN_DIR --input {path}", exported=True)
     folder = exported_model(runs, device=device, int8=int8)
+    terminology = {"--terms": terms, "--banned": banned, "--json-input": json_input}
+    refuse_for_export(folder, {name: bool(given) for name, given in terminology.items()})
+    check_texts([terms, banned])
     shorthands = {"beam_size": beam, "n_best": n_best, "sampling": sample or None}
     search = shared.search_settings(config, settings, shorthands)
     warnings = LineWarnings(messages())
@@ -140,18 +157,20 @@ def translate(
 
     translator = translation.load_translator(runs, search, device=device, int8=int8, quiet=quiet, **limits)
     translation.require_attention(translator, {"--alignments": alignments, "--attention": attention})
+    translator = _with_terms(translator, terms, banned, case=terms_case, inflection=terms_inflection)
     as_line = through.format(_line_format(output, translator.config.n_best, tokens=tokens), output)
+    warnings.counts_terms = not quiet
     warnings.confidence_threshold = _confidence_threshold(translator)
     scores = output != "text" or (
         warnings.confidence_threshold is not None and translator.config.beam_size > 1
     )
     details = Details(scores=scores, attention=attention, alignment=alignments)
-    if is_typed and is_terminal(out):
+    if is_typed and is_terminal(out) and not json_input:
         if not quiet:
             warnings.console.print(GREETING)
         run_prompt(translator, as_line, warnings, details=details, prefix=prefix)
         return
-    task = _Task(translator, through, as_line, details, prefix, window, warnings, bar)
+    task = _Task(translator, through, as_line, details, prefix, json_input, window, warnings, bar)
     if source is not None and source.is_file() and out is not None and _is_ordinary(out):
         task.write_file(source, out, runs, format=output, tokens=tokens, int8=int8)
     else:
@@ -194,6 +213,7 @@ class _Task:
     as_line: "Callable[[int, str, Translation], str]"
     details: "Details"
     prefix: str
+    json_input: bool
     window: int
     warnings: LineWarnings
     progress: LineProgress
@@ -218,7 +238,8 @@ class _Task:
             "source_sha256": size.sha256,
             "models": [RunDirectory.open(run).model_sha256 for run in runs],
             "search": self.translator.config.model_dump(mode="json"),
-            "details": [asdict(self.details), self.prefix],
+            "details": [asdict(self.details), self.prefix, self.json_input],
+            "terminology": self.translator.terminology.fingerprint(),
             "batches": [self.window, self.translator.batch_tokens, self.translator.max_tokens],
             "device": self.translator.device.type,
             **self.through.facts(),
@@ -250,6 +271,7 @@ class _Task:
             window=self.window,
             details=self.details,
             prefix=self.prefix,
+            requests=self.json_input,
             first=first,
             progress=self.progress.advance_within,
         )
@@ -261,6 +283,20 @@ class _Task:
             then=self.warnings.translated,
             progress=self.progress,
         )
+
+
+def _with_terms(
+    translator: "Translator", terms: Path | None, banned: Path | None, *, case: TermsCase, inflection: int
+) -> "Translator":
+    """The translator with the terms and banned words of these files."""
+    from nmt_cli.translator.terminology import read_banned, read_terms
+
+    return translator.with_terms(
+        [] if terms is None else read_terms(terms),
+        case=case,
+        inflection=inflection,
+        banned=[] if banned is None else read_banned(banned),
+    )
 
 
 def _confidence_threshold(translator: "Translator") -> float | None:

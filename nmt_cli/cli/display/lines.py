@@ -108,7 +108,9 @@ class LineWarnings:
         """`console` is the one that shows progress, so that warnings appear above its live line."""
         self.console = console
         self.confidence_threshold: float | None = None  # of the translator, if it is known
+        self.counts_terms = True  # whether to say at the end how many terms were met
         self._counts: dict[str, int] = {}
+        self._terms = self._terms_met = 0
 
     def __enter__(self) -> Self:
         return self
@@ -119,6 +121,8 @@ class LineWarnings:
         for problem, count in self._counts.items():
             if count > _SHOWN:
                 say(self.console, "note", f"{count:,} lines {problem} in total")
+        if self._terms and self.counts_terms:
+            say(self.console, "note", f"{self._terms_met:,} of {self._terms:,} terms met")
 
     def undecodable(self, number: int, file: str = "") -> None:
         """A line that is not UTF-8. `file` is given if there are several."""
@@ -143,13 +147,25 @@ class LineWarnings:
                     f"the translation of line {number} was truncated at the length limit "
                     "(search.max_length, search.max_length_ratio)",
                 )
-
+            self._count_terms(number, translation)
             value, threshold = _confidence(translation), self.confidence_threshold
             if value is not None and threshold is not None and value < threshold:
                 self._warn(
                     "have a translation with low confidence",
                     f"low confidence in the translation of line {number}: log-probability {value:.2f} per token, "
                     f"but above {threshold:.2f} for 99% of the validation set",
+                )
+
+    def _count_terms(self, number: int, translation: "Translation | ExportedTranslation") -> None:
+        """Required terms, and those that a translation lacks."""
+        for term in getattr(translation, "terms", ()):
+            self._terms += 1
+            self._terms_met += term.met
+            if not term.met:
+                source = f" for {term.source!r}" if term.source else ""
+                self._warn(
+                    "lack a required term",
+                    f"the translation of line {number} lacks the required term {term.target!r}{source}",
                 )
 
     def generated(self, number: int, texts: "Sequence[Translation]") -> None:

@@ -5,7 +5,7 @@ The library checks everything again. What is checked here costs a few file looku
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -61,6 +61,15 @@ def exported_model(runs: Sequence[Path], *, device: str, int8: bool) -> Path | N
             hint="omit --device, or use the run directory",
         )
     return folder
+
+
+def refuse_for_export(folder: Path | None, options: Mapping[str, bool]) -> None:
+    """Reject options that an exported model does not support, if they are given."""
+    option = next((name for name, is_given in options.items() if is_given), None)
+    if folder is not None and option is not None:
+        raise UsageError(
+            f"an exported model does not support {option}", hint=f"omit {option}, or use the run directory"
+        )
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:

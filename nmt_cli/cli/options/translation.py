@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from nmt_cli.cli.display.console import messages
 from nmt_cli.cli.options import shared
-from nmt_cli.cli.options.shared import argument, contents, documents, inputs, machine, output, search
-from nmt_cli.config.defaults import BATCH_TOKENS
+from nmt_cli.cli.options.shared import (
+    argument,
+    contents,
+    documents,
+    inputs,
+    machine,
+    output,
+    search,
+    terminology,
+)
+from nmt_cli.config.defaults import BATCH_TOKENS, TermsCase
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -124,6 +133,43 @@ MemoryThreshold = Annotated[
         min=30,
         max=100,
         show_default="75",
+    ),
+]
+Terms = Annotated[
+    Path | None,
+    terminology(
+        "--terms FILE",
+        "Glossary: source term and target term on each line, separated by a tab. A translation contains the target "
+        "term where its source contains the source term.",
+    ),
+]
+TermsCaseOption = Annotated[
+    TermsCase,
+    terminology(
+        "--terms-case adapt|keep|exact",
+        "adapt: find source terms in any case, and let the target be capitalized as the source is. keep: find them in "
+        "any case, use the target as given. exact: both as given.",
+    ),
+]
+TermsInflection = Annotated[
+    int,
+    terminology(
+        "--terms-inflection N",
+        "Also find source terms whose words have up to N more letters at the end. The target is not inflected.",
+        min=0,
+        max=10,
+    ),
+]
+Banned = Annotated[
+    Path | None,
+    terminology("--banned FILE", "Words or phrases that no translation may contain, one on each line."),
+]
+JsonInput = Annotated[
+    bool,
+    inputs(
+        "--json-input",
+        'Read one JSON object per line: {"source": ..., "terms": [["dog", "Hund"]], "prefix": ...}; terms and prefix '
+        "are optional.",
     ),
 ]
 Stream = Annotated[
