@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from .translators import SWAPPED, by_line, read, translate
 needs_gettext = pytest.mark.skipif(not shutil.which("msgfmt"), reason="gettext is not installed")
 
 
-def filled(data: str | bytes, translator: SegmentTranslator = SWAPPED, **options: object) -> str:
+def filled(data: str | bytes, translator: SegmentTranslator = SWAPPED, **options: Any) -> str:
     return translate(data, "po", translator, **options).decode()
 
 
@@ -130,7 +131,7 @@ def test_another_encoding_is_kept() -> None:
 @needs_gettext
 @pytest.mark.parametrize("options", [{}, {"fuzzy": False}])
 def test_msgfmt_accepts_the_result_and_msgcat_changes_nothing(
-    tmp_path: Path, options: dict[str, bool]
+    tmp_path: Path, options: dict[str, Any]
 ) -> None:
     path = tmp_path / "a.po"
     text = filled(PO, **options)
