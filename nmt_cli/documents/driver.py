@@ -211,8 +211,6 @@ def _write(opened: Opened, results: Mapping[Segment, Result], write: Callable[[b
 
 
 def _is_encodable(document: Document, entry: Entry, parts: tuple[Parts, ...]) -> bool:
-    if document.encoding.startswith("utf"):
-        return True
     try:
         for edit in entry.edits(parts):
             document.encode(edit.text)

@@ -176,7 +176,8 @@ def _place(parent: _Node, limits: Span, alignment: Alignment, source: str) -> No
         if node.close is None:
             points.append(node)
             continue
-        inside = [i for i, span in enumerate(alignment.source) if _is_within(span, node.source)]
+        first, last = node.source
+        inside = [i for i, (start, end) in enumerate(alignment.source) if start < last and first < end]
         if not inside:  # nothing to wrap, such as <a name="x"></a>
             points.append(node)
             continue

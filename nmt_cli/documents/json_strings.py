@@ -64,7 +64,9 @@ class _Reader:
         if not match:
             rest = self._text[self._position :].lstrip(_SPACE)
             at = len(self._text) - len(rest)
-            raise self._error(at, f"this is not JSON: {rest[:20]}" if rest else "it ends too early")
+            raise self._error(
+                at, f"this is not JSON: {rest.splitlines()[0][:20]}" if rest else "it ends too early"
+            )
         self._position = match.end()
         token = match[1]
         return token, match.end() - len(token)

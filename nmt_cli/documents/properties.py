@@ -79,7 +79,10 @@ def _entry(text: str, start: int, end: int, number: int, *, ascii_only: bool) ->
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(_character, text) if "\\" in text else text
+    if "\\" not in text:
+        return text
+    units = _ESCAPE.sub(_character, text).encode("utf-16-be", "surrogatepass")
+    return units.decode("utf-16-be", "surrogatepass")  # two \\u escapes may be one character
 
 
 def _character(match: re.Match[str]) -> str:

@@ -151,7 +151,8 @@ class SegmentTranslator:
                 return Result(None, found)
             parts += [*line.before, *found, *line.after]
         if plan.accelerator:
-            inserted = insert_accelerator(merged(parts), plan.accelerator)
+            recognized = self._recognizer.split(merged(parts), plan.segment.syntax)
+            inserted = insert_accelerator(recognized, plan.accelerator)
             if inserted is None:
                 return Result(None, f"there is no place for {plan.accelerator[0]}")
             parts = list(inserted)

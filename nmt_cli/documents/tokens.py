@@ -160,7 +160,7 @@ def escaped_attribute(text: str) -> str:
 
 def character_reference(character: str) -> str:
     """A character that the encoding lacks."""
-    return f"&#{ord(character)};"
+    return "\ufffd" if "\ud800" <= character <= "\udfff" else f"&#{ord(character)};"
 
 
 def rendered(parts: Parts) -> str:

@@ -218,7 +218,6 @@ def _with_raw_elements(text: str) -> list[Token]:
     """The tokens; what scripts and the like contain is one text."""
     found: list[Token] = []
     position = 0
-    lowered = ""
     while position < len(text):
         token = next(tokens(text, position), None)
         if token is None:
@@ -226,9 +225,8 @@ def _with_raw_elements(text: str) -> list[Token]:
         found.append(token)
         position = token.end
         if token.kind == "open" and token.name.lower() in _RAW:
-            lowered = lowered or text.lower()
-            end = lowered.find(f"</{token.name.lower()}", position) if len(lowered) == len(text) else -1
-            end = len(text) if end < 0 else end
+            closing = re.compile(f"</{token.name}", re.IGNORECASE | re.ASCII).search(text, position)
+            end = closing.start() if closing else len(text)
             if end > position:
                 found.append(Token(position, end, "text", "", end))
             position = end
