@@ -118,7 +118,8 @@ class Decoder(Protocol):
     ) -> Step:
         """Continue row parents[b, k] of the last step with tokens[b, k], a position in `ids`.
 
-        Without parents each row continues itself. scores (B, K) are log P so far; exclude (1 or B, N) is -∞ for tokens that may not follow.
+        Without parents each row continues itself. scores (B, K) are log P so far; exclude (1 or B, N) is -∞ for
+        tokens that may not follow.
         """
         ...
 
