@@ -40,11 +40,11 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     translator = Translator.load(arguments.run, device="cpu", search={"beam_size": arguments.beam})
-    texts = [
+    sources, references = (
         path.read_text("utf-8").split("\n")[: arguments.lines]
         for path in (arguments.source, arguments.reference)
-    ]
-    measure(translator, _cases(translator, *texts, arguments.per_line), arguments.rounds)
+    )
+    measure(translator, _cases(translator, sources, references, arguments.per_line), arguments.rounds)
 
 
 Case = tuple[str, str, list[list[str]]]  # source, reference, terms

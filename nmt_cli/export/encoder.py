@@ -104,15 +104,15 @@ def _recurrent_states(graph: Graph, model: Seq2Seq, source: str, lengths: str) -
     """States (B, S, H) in source order, and the last states of each layer, each (B, H)."""
     assert isinstance(model.encoder, Encoder)
     ids, words = graph("Transpose", source, perm=[1, 0]), model.source_words.weight
-    if graph.int8 and words is model.target_words.weight:  # the table that the target words are read from, too
+    if graph.int8 and words is model.target_words.weight:  # one table for both
         table, bound = graph.code_table(words)
         x = graph.decoded(graph("Gather", table, ids), bound)
     else:
         x = graph.lookup(words, ids)  # (S, B, E)
-    words = graph("Sub", graph("Cast", lengths, to=INT64), graph.constant(1))
-    words = graph("Max", words, graph.constant(1))  # reversing one position changes nothing
+    to_reverse = graph("Sub", graph("Cast", lengths, to=INT64), graph.constant(1))
+    to_reverse = graph("Max", to_reverse, graph.constant(1))  # reversing one position changes nothing
     if model.reverse_source:
-        x = graph("ReverseSequence", x, words, time_axis=0, batch_axis=1)
+        x = graph("ReverseSequence", x, to_reverse, time_axis=0, batch_axis=1)
     last: list[list[str]] = []
     for i, layer in enumerate(cast(Sequence[EncoderLayer], model.encoder.layers)):
         y, state = read_sentences(graph, layer.forwards, x, lengths, backwards=False)
@@ -123,7 +123,7 @@ def _recurrent_states(graph: Graph, model: Seq2Seq, source: str, lengths: str) -
         x = graph("Add", x, y) if model.encoder.residual and i > 0 else y
         last.append(state)
     if model.reverse_source:
-        x = graph("ReverseSequence", x, words, time_axis=0, batch_axis=1)
+        x = graph("ReverseSequence", x, to_reverse, time_axis=0, batch_axis=1)
     return graph("Transpose", x, perm=[1, 0, 2]), last
 
 

@@ -95,7 +95,9 @@ class Model:
         self.decoder_inputs = [value.name for value in self._decoder.get_inputs()]
         self.decoder_outputs = [value.name for value in self._decoder.get_outputs()]
         self.has_attention = "attention" in self.decoder_outputs
-        self.carried = [name for name in self.decoder_inputs if name.startswith(("memory_", "table_", "state_"))]
+        self.carried = [
+            name for name in self.decoder_inputs if name.startswith(("memory_", "table_", "state_"))
+        ]
         self.states = [
             (name, name.replace("state", "next")) for name in self.carried if name.startswith("state_")
         ]
@@ -126,7 +128,8 @@ class Model:
             set(self.decoder_inputs) != {*needed, *self.carried}
             or not set(self.encoder_outputs) >= set(self.carried)
             or {value.name for value in self._encoder.get_inputs()} != given
-            or not {"best", "index", "peak", *(after for _, after in self.states)} <= set(self.decoder_outputs)
+            or not {"best", "index", "peak", *(after for _, after in self.states)}
+            <= set(self.decoder_outputs)
         ):
             raise RuntimeFailure(f"the graphs in {self.path} are not those of `nmt export`", _FAILURE)
 

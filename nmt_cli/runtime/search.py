@@ -300,7 +300,10 @@ def _greedy_search(
     """A beam of one, with nothing to compare: a step needs few operations."""
     paths = active = [_Path() for _ in source_lengths]
     sentences = np.arange(len(paths))
-    tokens, scores = np.full((len(paths), 1), np.searchsorted(decoder.ids, BOS)), np.zeros((len(paths), 1), "f")
+    tokens, scores = (
+        np.full((len(paths), 1), np.searchsorted(decoder.ids, BOS)),
+        np.zeros((len(paths), 1), "f"),
+    )
     parents: Integers | None = None
     for t in range(int(constraints.limits.max()) + 1):
         step = decoder.step(tokens, parents, scores, constraints.exclude(sentences, t), 1)

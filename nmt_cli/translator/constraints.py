@@ -48,8 +48,8 @@ class Terminology:
         pairs: list[TermPair] = [(term[0], term[1]) for term in terms if len(term) == 2]
         found = self.glossary.find(segment.text, *([self.glossary.changed(pairs)] if pairs else []))
         alone = tuple(RequiredTerm("", (term[0],)) for term in terms if len(term) == 1 and first)
-        for term in (*found, *alone):
-            self.refuse_banned(term.targets, f"the target term of line {segment.number + 1}")
+        for required in (*found, *alone):
+            self.refuse_banned(required.targets, f"the target term of line {segment.number + 1}")
         return segment._replace(required=found + alone)
 
     def fingerprint(self) -> list[str]:
