@@ -28,7 +28,7 @@ from sacrebleu.metrics.bleu import BLEU
 
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.export.folder import export
-from nmt_cli.export.lexicon import Lexicon, cooccurrence, model_1
+from nmt_cli.export.shortlist import Lexicon, cooccurrence, model_1
 from nmt_cli.run import RunDirectory
 from nmt_cli.runtime.translate import ExportedTranslator
 from nmt_cli.translator import Translator

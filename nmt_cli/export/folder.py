@@ -13,22 +13,26 @@ README.md                model card
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from nmt_cli.config import Config, SearchConfig
+from nmt_cli import __version__
+from nmt_cli.config import PRESETS, Config, SearchConfig
 from nmt_cli.errors import UsageError
 from nmt_cli.export.opening import KIND
 from nmt_cli.files.atomic import MANIFEST, new_directory
 from nmt_cli.files.manifest import write_manifest
 from nmt_cli.files.replacement import export_refusal
 from nmt_cli.run import RunDirectory
-from nmt_cli.runtime.search import RuntimeFailure, SearchSettings
+from nmt_cli.runtime.folder import RuntimeFailure, SearchSettings
 
 if TYPE_CHECKING:
+    from nmt_cli.export.shortlist import ChosenShortlist
     from nmt_cli.model import Seq2Seq
 
 ShortlistOption = Literal["auto", "none"] | int
@@ -62,8 +66,6 @@ def export(
     data        the data directory of the run, if it is no longer where it was in training
     search      settings that differ from those of the run
     """
-    from nmt_cli.export.card import model_card
-    from nmt_cli.export.script import REQUIREMENTS, runtime_script
     from nmt_cli.export.shortlist import choose_shortlist
 
     run = RunDirectory.open(run_path)
@@ -161,3 +163,122 @@ def _settings(run: RunDirectory, search: SearchConfig, *, int8: bool) -> dict[st
         "model_sha256": run.model_sha256,
         "data_sha256": run.facts.data_sha256,
     }
+
+
+# README.md: the model card, with the front matter of a model hub
+
+
+def model_card(run: RunDirectory, settings: Mapping[str, Any], shortlist: ChosenShortlist | None) -> str:
+    """The card in Markdown."""
+    from nmt_cli.export.graph import OPSET
+
+    facts, preset = run.facts, PRESETS[run.config.model.preset]
+    size = run.config.model
+    lines = [
+        "---",
+        "language:",
+        *(f"- {language}" for language in (facts.source_lang, facts.target_lang)),
+        "pipeline_tag: translation",
+        "library_name: onnxruntime",
+        "tags:",
+        "- translation",
+        "- onnx",
+        "- nmt",
+        "---",
+        "",
+        f"# Translation from {facts.source_lang} to {facts.target_lang}",
+        "",
+        "```sh",
+        "pip install -r requirements.txt",
+        "python translate.py < input.txt > output.txt",
+        "```",
+        "",
+        "Or, with `nmt` installed: `nmt translate FOLDER < input.txt > output.txt`.",
+        "",
+        f"- System: `{run.config.model.preset}`, {preset.summary} ({preset.paper})",
+        f"- Sizes: embeddings {size.embedding_size}, hidden states {size.hidden_size}, "
+        f"vocabulary {len(run.vocabularies.target):,}",
+        f"- Weights: {'int8' if settings['int8'] else 'float32'}; ONNX opset {OPSET}",
+        f"- Search: beam {settings['search']['beam_size']}, in `settings.json` with all other settings",
+        f"- {'No shortlist' if shortlist is None else shortlist.text().capitalize()}",
+        f"- Model SHA-256 {run.model_sha256}, data manifest SHA-256 {facts.data_sha256}",
+        f"- Exported with nmt {__version__}",
+        "- License: the run records no license of its training data; check it before you publish the model",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+# translate.py: the runtime as one file
+
+# In the order in which they build on each other.
+_MODULES = (
+    "words",
+    "segments",
+    "folder",
+    "search",
+    "model",
+    "translation",
+    "translate",
+)
+_PACKAGE = "nmt_cli.runtime"
+
+REQUIREMENTS = "numpy>=1.26\nonnxruntime>=1.18\nsentencepiece>=0.2.0\n"
+
+
+def runtime_script() -> str:
+    """All modules of the runtime in one, without their imports of each other."""
+    files = resources.files(_PACKAGE)
+    parts, names = [_HEADER], set[str]()
+    for name in _MODULES:
+        source = (files / f"{name}.py").read_text("utf-8")
+        defined = _defined(source)
+        assert not names & defined, f"two modules define {names & defined}"
+        names |= defined
+        parts.append(_without_own_imports(source, name))
+    return "\n\n".join(parts)
+
+
+_HEADER = '''\
+"""Translate text with the model in this folder, line by line.
+
+    pip install -r requirements.txt
+    python translate.py < input.txt > output.txt
+
+Written by `nmt export`: the runtime of nmt in one file. It needs NumPy, ONNX Runtime and sentencepiece, and reads
+nothing outside this folder but the text. `python translate.py --help` lists the options.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+'''
+
+
+def _defined(source: str) -> set[str]:
+    """The names that a module defines at its top level."""
+    names = set[str]()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names.update(
+                name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)
+            )
+    return names
+
+
+def _without_own_imports(source: str, name: str) -> str:
+    lines = source.splitlines()
+    tree = ast.parse(source)
+    dropped: set[int] = set()
+    for position, node in enumerate(tree.body):
+        is_docstring = position == 0 and isinstance(node, ast.Expr)
+        is_own = isinstance(node, ast.ImportFrom) and (node.module or "").startswith((_PACKAGE, "__future__"))
+        if is_docstring or is_own:
+            assert node.end_lineno is not None
+            dropped.update(range(node.lineno - 1, node.end_lineno))
+    kept = "\n".join(line for i, line in enumerate(lines) if i not in dropped).strip("\n")
+    return f"# {name}\n\n{kept}\n"

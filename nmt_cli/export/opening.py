@@ -57,7 +57,7 @@ def _files(path: Path) -> Manifest:
 @contextmanager
 def runtime_errors() -> Iterator[None]:
     """Turn errors of the runtime, which does not know this package, into errors of this package."""
-    from nmt_cli.runtime.search import RuntimeFailure
+    from nmt_cli.runtime.folder import RuntimeFailure
 
     try:
         yield

@@ -1,75 +1,97 @@
-"""An exported folder: checked files, the ONNX sessions, and the shortlist of target tokens.
-
-Nothing in the folder is code to this module. Each file is read once, without following links, and compared with the
-size and the SHA-256 in manifest.json; a graph whose weights lie outside its own file is refused.
-"""
+"""A loaded model: the vocabularies, the ONNX sessions, and the shortlist of target tokens."""
 
 from __future__ import annotations
 
-import hashlib
 import io
-import os
-import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sentencepiece
 
-from nmt_cli.runtime.search import BOS, EOS, UNK, Floats, Integers, RuntimeFailure, Step
-from nmt_cli.runtime.settings import parse_files, parse_json, parse_settings
-from nmt_cli.runtime.vocabulary import Vocabulary
+from nmt_cli.runtime.folder import (
+    COPY_AGAIN,
+    Floats,
+    Folder,
+    Integers,
+    RuntimeFailure,
+    refers_outside,
+)
+from nmt_cli.runtime.search import BOS, EOS, PAD, UNK, Step
+from nmt_cli.runtime.segments import CONTROL
+from nmt_cli.runtime.words import SPACE
 
-KIND = "export"
-FORMAT = 1
-_MANIFEST_LIMIT = 1 << 20  # bytes
-_AGAIN = "copy the whole folder again, or export the model again"
 _FAILURE = "the model in this folder cannot be run; export it again"
 _COUNTS = np.arange(64)
 
 
-class Folder:
-    """The files of an exported model, each as its manifest describes it."""
+class Vocabulary:
+    """The pieces of one language; the same text gives the same ids as in training."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, model: bytes, *, words: bool) -> None:
+        """`words`: every piece is a word (kind `word`)."""
         try:
-            content = parse_json(self._bytes("manifest.json"))
-            if content["kind"] != KIND:
-                raise RuntimeFailure(
-                    f"{path} is not an exported model", "give a folder that `nmt export` wrote"
-                )
-            if int(content["format"]) > FORMAT:
-                raise RuntimeFailure(f"{path} has a newer format than this runtime", "upgrade nmt-cli")
-            self._files = parse_files(content)
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-            raise RuntimeFailure(f"{path / 'manifest.json'} is damaged", _AGAIN) from error
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+            ids = [getattr(self._processor, f"{name}_id")() for name in ("pad", "unk", "bos", "eos")]
+        except RuntimeError:
+            ids = []
+        if not model or ids != [PAD, UNK, BOS, EOS]:
+            raise RuntimeFailure(
+                "the vocabulary is not a sentencepiece model of nmt", "export the model again"
+            )
+        self.words = words
+        self.pieces: list[str] = self._processor.id_to_piece(list(range(self._processor.get_piece_size())))
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._files
+    @cached_property
+    def is_byte(self) -> Any:
+        """(V,) whether each id is one of the 256 bytes that spell unknown characters."""
+        return np.array(self._processor.is_byte(list(range(len(self.pieces)))), bool)
 
-    def read(self, name: str) -> bytes:
-        """The content of a file that the manifest lists."""
-        if name not in self._files:
-            raise RuntimeFailure(f"{self.path} has no {name}", _AGAIN)
-        size, sha256 = self._files[name]
-        content = self._bytes(name, size)
-        if len(content) < size:
-            raise RuntimeFailure(f"{self.path / name} is truncated: {len(content)} of {size} bytes", _AGAIN)
-        if hashlib.sha256(content).hexdigest() != sha256:
-            raise RuntimeFailure(f"{self.path / name} was changed after it was written", _AGAIN)
-        return content
+    @cached_property
+    def has_unknown(self) -> bool:
+        """Whether <unk> can occur; otherwise unknown characters are spelled in bytes."""
+        return not self.is_byte.any()
 
-    def _bytes(self, name: str, size: int = _MANIFEST_LIMIT) -> bytes:
-        """A regular file, up to one byte more than `size`."""
-        try:
-            descriptor = os.open(self.path / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor, not a path
-                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                    raise RuntimeFailure(f"{self.path / name} is not a regular file", _AGAIN)
-                return file.read(size + 1)
-        except OSError as error:
-            raise RuntimeFailure(f"cannot read {self.path / name}: {error.strerror}", _AGAIN) from error
+    @cached_property
+    def banned(self) -> Integers:
+        """Ids that no translation may contain: pad, bos, control characters, and <unk> if nothing is unknown."""
+        banned = {PAD, BOS} if self.has_unknown else {PAD, UNK, BOS}
+        for i, (piece, is_byte) in enumerate(zip(self.pieces, self.is_byte.tolist(), strict=True)):
+            text = bytes([int(piece[3:5], 16)]).decode(errors="replace") if is_byte else piece
+            if CONTROL.search(text):
+                banned.add(i)
+        return np.array(sorted(banned))
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {piece.removeprefix(SPACE): i for i, piece in enumerate(self.pieces) if i > EOS}
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text, without <eos>."""
+        if self.words:
+            return [[self._ids.get(word, UNK) for word in text.split(" ") if word] for text in texts]
+        # One by one: for a list sentencepiece starts a thread, which takes longer than to encode a line.
+        return [self._processor.encode(text, out_type=int) for text in texts]
+
+    def surfaces(self, text: str) -> list[str]:
+        """What each id of `encode` stands for in the text, also where it is <unk>."""
+        if self.words:
+            return [word for word in text.split(" ") if word]
+        return [piece.replace(SPACE, "") for piece in self._processor.encode(text, out_type=str)]
+
+    def decode(self, ids: Sequence[int], unknown: Iterable[str] = ()) -> str:
+        """The text of `ids`; each <unk> takes the next text of `unknown`, if any."""
+        if not self.has_unknown:
+            return str(self._processor.decode(list(ids)))
+        texts, before = iter(unknown), SPACE if self.words else ""
+        pieces = [
+            before + next(texts, "<unk>") if i == UNK else self.pieces[i]
+            for i in ids
+            if i not in (PAD, BOS, EOS)
+        ]
+        return "".join(pieces).replace(SPACE, " ").removeprefix(" ")
 
 
 class Model:
@@ -79,10 +101,7 @@ class Model:
         """`threads` of ONNX Runtime; 0: all cores."""
         folder = Folder(path)
         self.path, self.threads = path, threads
-        try:
-            self.settings = parse_settings(folder.read("settings.json"))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise RuntimeFailure(f"{path / 'settings.json'} is damaged", _AGAIN) from error
+        self.settings = folder.settings()
         names = ("shared", "shared") if "shared.model" in folder else ("source", "target")
         self.source, self.target = (
             Vocabulary(folder.read(f"{name}.model"), words=kind == "word")
@@ -210,7 +229,7 @@ class Shortlist:
             table = np.load(io.BytesIO(folder.read("shortlist.npy")), allow_pickle=False)
             frequent = np.array(model.settings["shortlist"]["frequent"], np.int64)
         except (ValueError, TypeError, EOFError, MemoryError) as error:
-            raise RuntimeFailure(f"{folder.path / 'shortlist.npy'} is damaged", _AGAIN) from error
+            raise RuntimeFailure(f"{folder.path / 'shortlist.npy'} is damaged", COPY_AGAIN) from error
         V, size = len(model.target.pieces), len(model.source.pieces)
         if (
             table.ndim != 2
@@ -218,7 +237,7 @@ class Shortlist:
             or len(table) != size
             or max(table.max(initial=0), frequent.max(initial=0)) >= V
         ):
-            raise RuntimeFailure(f"{folder.path / 'shortlist.npy'} does not fit the vocabulary", _AGAIN)
+            raise RuntimeFailure(f"{folder.path / 'shortlist.npy'} does not fit the vocabulary", COPY_AGAIN)
         self._table = table  # (V, n) the likely target tokens of each source token
         self._always = np.zeros(V, bool)
         self._always[frequent] = True
@@ -240,65 +259,3 @@ class Shortlist:
             allowed[:, list(forced)] = True
         ids = np.flatnonzero(allowed.any(axis=0))
         return ids, np.where(allowed[:, ids], np.float32(0), np.float32(-np.inf))
-
-
-# ONNX files are protocol buffers. These fields lead to tensors: graph and functions of a ModelProto; node, initializer
-# and sparse_initializer of a GraphProto; t, g, tensors, graphs and sparse tensors of an AttributeProto.
-_FIELDS: dict[str, dict[int, str]] = {
-    "model": {7: "graph", 25: "function"},
-    "graph": {1: "node", 5: "tensor", 15: "sparse"},
-    "function": {7: "node"},
-    "node": {5: "attribute"},
-    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
-    "sparse": {1: "tensor", 2: "tensor"},
-    "tensor": {},
-}
-_EXTERNAL_DATA, _DATA_LOCATION = 13, 14  # fields of TensorProto
-
-
-def refers_outside(model: bytes) -> bool:
-    """Whether a tensor of this ONNX model has its data in another file; true as well if it cannot be parsed."""
-    waiting = [("model", memoryview(model))]
-    try:
-        while waiting:
-            kind, data = waiting.pop()
-            for field, value in _proto_fields(data):
-                if kind == "tensor" and field in (_EXTERNAL_DATA, _DATA_LOCATION):
-                    return True
-                if field in _FIELDS[kind] and not isinstance(value, int):
-                    waiting.append((_FIELDS[kind][field], value))
-    except (IndexError, ValueError):
-        return True
-    return False
-
-
-def _proto_fields(data: memoryview) -> Iterator[tuple[int, memoryview | int]]:
-    position = 0
-    while position < len(data):
-        key, position = _varint(data, position)
-        wire = key & 7
-        if wire == 0:
-            value, position = _varint(data, position)
-            yield key >> 3, value
-            continue
-        size = {1: 8, 5: 4}.get(wire, 0)
-        if wire == 2:
-            size, position = _varint(data, position)
-        elif not size:
-            raise ValueError("no such wire type")
-        if position + size > len(data):
-            raise ValueError("truncated")
-        yield key >> 3, data[position : position + size]
-        position += size
-
-
-def _varint(data: memoryview, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[position]
-        value |= (byte & 127) << shift
-        position, shift = position + 1, shift + 7
-        if byte < 128:
-            return value, position
-        if shift > 63:
-            raise ValueError("too long")

@@ -10,93 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+
+from nmt_cli.runtime.folder import Floats, Integers, RuntimeFailure, SearchSettings
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 _COMPACT_BELOW = 0.8  # compact the batch when at most this share of it is still active
-
-Floats = NDArray[np.float32]
-Integers = NDArray[np.int64]
-
-
-class RuntimeFailure(Exception):  # noqa: N818 - the word "error" stands in front of its message
-    """An error for the user: what is wrong, and what to do about it."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.message, self.hint = message, hint
-
-
-@dataclass(frozen=True)
-class SearchSettings:
-    """The settings of the section `search` that an exported model supports."""
-
-    beam_size: int = 5
-    n_best: int = 1
-    stopping: str = "finished"
-    length_normalization: str = "average"
-    length_penalty: float = 1.0
-    word_reward: float = 0.0
-    min_length: int = 1
-    max_length: int = 256
-    max_length_ratio: float | None = 3.0
-    max_length_constant: int = 50
-
-    def changed(self, **settings: Any) -> SearchSettings:
-        """A checked copy; settings that need the run directory are refused by name."""
-        for name, value in settings.items():
-            if name in NEUTRAL and value not in NEUTRAL[name]:
-                raise RuntimeFailure(
-                    f"an exported model does not support search.{name} = {value}",
-                    f"leave out search.{name}, or use the run directory",
-                )
-        result = replace(self, **{name: value for name, value in settings.items() if name not in NEUTRAL})
-        if not 1 <= result.beam_size <= 1000:
-            raise RuntimeFailure(f"the beam size is {result.beam_size}", "choose 1 to 1000")
-        if not 1 <= result.n_best <= result.beam_size:
-            raise RuntimeFailure(
-                f"{result.n_best} translations need a beam of at least that size, not {result.beam_size}",
-                f"set --beam {result.n_best}",
-            )
-        return result
-
-    def normalized(self, log_p: Any, length: Any) -> Any:
-        """The score of log P with |Y| = length, <eos> included."""
-        match self.length_normalization:
-            case "average":
-                return log_p / length**self.length_penalty
-            case "wu":
-                return log_p / ((5 + length) / 6) ** self.length_penalty
-            case "reward":
-                return log_p + self.word_reward * length
-            case _:
-                return log_p
-
-    def limits(self, source_lengths: Integers) -> Integers:
-        """Maximum length (B,) of the translations, not counting <eos>."""
-        limits = np.full_like(source_lengths, self.max_length)
-        if self.max_length_ratio is not None:
-            # In floating point, where no ratio overflows.
-            allowed = np.floor(source_lengths * float(self.max_length_ratio)) + self.max_length_constant
-            limits = np.minimum(limits, allowed).astype(np.int64)
-        return np.maximum(limits, self.min_length)
-
-
-# What the runtime lacks, and the values with which it makes no difference.
-NEUTRAL: dict[str, tuple[Any, ...]] = {
-    "sampling": (False,),
-    "temperature": (1.0,),
-    "top_k": (None,),
-    "top_p": (None,),
-    "coverage_penalty": (0.0,),
-    "no_repeat_ngram": (0,),
-    "diversity_groups": (1,),
-    "diversity_strength": (0.5,),
-}
 
 
 class Step(NamedTuple):

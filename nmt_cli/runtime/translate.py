@@ -19,19 +19,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmt_cli.runtime.formats import as_json, as_text, as_tsv
+from nmt_cli.runtime.folder import Integers, RuntimeFailure, SearchSettings
 from nmt_cli.runtime.model import Model
-from nmt_cli.runtime.search import (
-    EOS,
-    UNK,
-    Hypothesis,
-    Integers,
-    RuntimeFailure,
-    SearchSettings,
-    search,
-)
+from nmt_cli.runtime.search import EOS, UNK, Hypothesis, search
 from nmt_cli.runtime.segments import CONTROL, replace_surrogates, split_line, windows
-from nmt_cli.runtime.translation import Translation, Wanted, blank_translation, join_segments
+from nmt_cli.runtime.translation import (
+    Translation,
+    Wanted,
+    as_json,
+    as_text,
+    as_tsv,
+    blank_translation,
+    join_segments,
+)
 from nmt_cli.runtime.words import links_of
 
 BATCH_TOKENS = 1024  # source tokens per batch, including padding; larger batches need larger shortlists

@@ -10,8 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from nmt_cli.runtime.model import refers_outside
-from nmt_cli.runtime.search import RuntimeFailure
+from nmt_cli.runtime.folder import RuntimeFailure, refers_outside
 from nmt_cli.runtime.translate import ExportedTranslator
 
 FILES = ("encoder.onnx", "decoder.onnx", "shared.model", "settings.json")

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.runtime.search import Floats, Hypothesis, Integers, RuntimeFailure, SearchSettings, Step, search
+from nmt_cli.runtime.folder import Floats, Integers, RuntimeFailure, SearchSettings
+from nmt_cli.runtime.search import Hypothesis, Step, search
 from tests.search.test_beam import NORMALIZATIONS, config_of
 from tests.search.toy import HISTORIES, Toy
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nmt_cli import Translator
-from nmt_cli.export.script import REQUIREMENTS, runtime_script
+from nmt_cli.export.folder import REQUIREMENTS, runtime_script
 from tests.conftest import REPOSITORY
 from tests.translator.runs import LINES
 

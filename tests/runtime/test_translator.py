@@ -13,10 +13,10 @@ from nmt_cli import Details, Translator
 from nmt_cli.config.presets import TRANSLATION_PRESETS
 from nmt_cli.errors import UsageError
 from nmt_cli.export.folder import export, sign, write_graphs, write_settings
-from nmt_cli.export.lexicon import cooccurrence, model_1
+from nmt_cli.export.shortlist import cooccurrence, model_1
 from nmt_cli.files.manifest import write_manifest
 from nmt_cli.run import RunDirectory
-from nmt_cli.runtime.search import RuntimeFailure
+from nmt_cli.runtime.folder import RuntimeFailure
 from nmt_cli.runtime.translate import ExportedTranslator
 from nmt_cli.runtime.words import links_of
 from tests.translator.runs import LINES, make_run

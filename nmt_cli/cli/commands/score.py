@@ -136,7 +136,7 @@ class Summary:
 
 
 def _line_format(output: str, *, tokens: bool, monolingual: bool) -> "Callable[[int, str, Any], str]":
-    from nmt_cli.runtime.formats import as_links, as_score, as_score_json, as_score_tsv
+    from nmt_cli.runtime.translation import as_links, as_score, as_score_json, as_score_tsv
 
     if output == "json":
         return partial(as_score_json, tokens=tokens, monolingual=monolingual)

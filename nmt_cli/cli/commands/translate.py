@@ -343,7 +343,7 @@ def _check_format(output: str, **wanted: Any) -> None:
 
 
 def _line_format(output: str, n_best: int, *, tokens: bool) -> "Callable[[int, str, Any], str]":
-    from nmt_cli.runtime.formats import as_json, as_text, as_tsv
+    from nmt_cli.runtime.translation import as_json, as_text, as_tsv
 
     if output == "json":
         return partial(as_json, tokens=tokens)
