@@ -219,7 +219,7 @@ class _Trial:
             recall,
             tokens,
             (round(bleu, 2), round(self._without[0], 2)),
-            round(self._without[1] / seconds, 2),
+            round(self._without[1] / max(seconds, 1e-9), 2),
         )
 
     def _translate(self, table: Any, frequent: Sequence[int] = ()) -> tuple[float, float, float, float]:

@@ -25,9 +25,10 @@ USAGE = {
     "preprocess": "[OPTIONS]",
     "presets": "[OPTIONS] [NAME]",
     "recipe": "[OPTIONS] [NAME]",
+    "serve": "[OPTIONS] MODEL...",
     "score": "[OPTIONS] RUN_DIR...",
     "train": "[OPTIONS] [DATA_DIR] [CONFIG]",
-    "translate": "[OPTIONS] RUN_DIR... [SENTENCE...]",
+    "translate": "[OPTIONS] RUN_DIR... [SENTENCE|FILE...]",
 }
 
 

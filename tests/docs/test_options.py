@@ -1,6 +1,7 @@
 """Every command and option that a page shows exists, and so does every setting, preset, recipe and file."""
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import typer  # noqa: TID251 - the commands as typer knows them
 
 from nmt_cli.cli.app import app
 from nmt_cli.config import PRESETS, setting_names
-from nmt_cli.recipe import recipe_names
+from nmt_cli.recipe import ladder_names, recipe_names
 from tests.docs.commands import PAGES, REPOSITORY, Shown, shown_commands
 
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
@@ -51,7 +52,7 @@ def test_a_shown_command_and_its_options_exist(shown: Shown) -> None:
         if word == "--preset":
             assert after in PRESETS or after == "NAME", shown.line
     if name == "recipe" and words and not words[0].startswith("-"):
-        assert words[0] in recipe_names() or words[0] == "NAME", shown.line
+        assert words[0] in [*recipe_names(), *ladder_names(), "NAME"], shown.line
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
@@ -86,6 +87,14 @@ def test_every_file_that_contributing_names_exists() -> None:
 
 
 def test_the_makefile_has_a_target_for_every_recipe() -> None:
+    done = subprocess.run(
+        ["make", "--dry-run", "--print-data-base", "help"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (targets,) = re.findall(r"^RECIPES := (.*)$", done.stdout, re.MULTILINE)
+    assert sorted(targets.split()) == sorted([*recipe_names(), *ladder_names()])
     makefile = (REPOSITORY / "Makefile").read_text("utf-8")
-    assert "$(patsubst recipes/%/recipe.toml,%,$(wildcard recipes/*/recipe.toml))" in makefile
-    assert not set(recipe_names()) & set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    assert not set(targets.split()) & set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))

@@ -20,9 +20,9 @@ def demo_data(
     combines words in a way that does not occur in training. From 5000 pairs
     upward, every word of the other two sets occurs in training.
 
-    With --clauses, sentences are "Anna turned on the radio, but Paul will wash the
-    car tomorrow, and …": few words, many lengths, and test sentences of the same
-    kind as those for training. [cyan]nmt recipe ladder[/] uses them.
+    With --clauses, sentences are "Anna turned on the radio, but Paul will wash
+    the car tomorrow, and …": few words, many lengths, and test sentences of the
+    same kind as those for training. [cyan]nmt recipe ladder[/] uses them.
     """
     from nmt_cli.demo import write
 

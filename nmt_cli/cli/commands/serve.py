@@ -40,14 +40,14 @@ def serve(
     log_text: serving.LogText = False,
     quiet: serving.Quiet = False,
 ) -> None:
-    """Serve models over HTTP, with LibreTranslate's API and a web page.
+    """Serve models over HTTP: LibreTranslate's API and a web page.
 
     [cyan]nmt serve RUN_DIR[/]
     [cyan]nmt serve de-en/ en-fr/ --port 8080 --keys keys.txt[/]
 
-    Several models serve several directions; de-en and en-fr together also translate
-    from de to fr. SIGHUP loads the models again, SIGTERM ends the server when all
-    accepted requests are answered.
+    Several models serve several directions; de-en and en-fr together also
+    translate from de to fr. SIGHUP reloads the models; SIGTERM stops the server
+    once all accepted requests are answered.
     """
     for name in ("starlette", "uvicorn", "python_multipart"):
         if find_spec(name) is None:

@@ -83,13 +83,14 @@ def translate(
     progress: translation.Progress = None,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Translate text line by line, or documents (PO, XLIFF, subtitles, Markdown, HTML, JSON …).
+    """Translate text line by line, or documents as a whole.
 
     [cyan]nmt translate RUN_DIR < input > output[/]
     [cyan]nmt translate RUN_DIR "Ein Hund läuft."[/]
     [cyan]nmt translate RUN_DIR movie.srt -o movie.de.srt[/]
 
-    Without sentences or input, a terminal shows a prompt.
+    Documents are PO, XLIFF, SRT, WebVTT, Markdown, HTML, JSON, Android strings
+    and properties. Without sentences or input, a terminal shows a prompt.
 
     Search uses the settings of the run unless they are changed here, as with
     [cyan]--set search.length_penalty=0.6[/]

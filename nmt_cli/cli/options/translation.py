@@ -37,7 +37,7 @@ Runs = Annotated[
 RunsAndSentences = Annotated[
     list[str],
     argument(
-        "RUN_DIR... [SENTENCE... | FILE...]",
+        "RUN_DIR... [SENTENCE|FILE...]",
         "Run directory written by `nmt train`, or several for an ensemble, or exported model; then sentences or "
         "documents to translate. A document is a file whose name ends like one (.po, .srt, .md …), or any file with "
         "--format.",
@@ -53,8 +53,8 @@ Format = Annotated[
     str | None,
     documents(
         "--format -f NAME",
-        "po, xliff, srt, vtt, markdown, html, json, android, properties, text (paragraphs, sentence by sentence) or "
-        "lines.",
+        "Format: po, xliff, srt, vtt, markdown, html, json, android, properties, text (paragraphs, sentence by "
+        "sentence) or lines.",
         show_default="by name, else lines",
     ),
 ]
@@ -147,8 +147,8 @@ TermsCaseOption = Annotated[
     TermsCase,
     terminology(
         "--terms-case adapt|keep|exact",
-        "adapt: find source terms in any case, and let the target be capitalized as the source is. keep: find them in "
-        "any case, use the target as given. exact: both as given.",
+        "How case matters. adapt: find source terms in any case and capitalize the target like the source; keep: find "
+        "them in any case, but use the target as given; exact: use both as given.",
     ),
 ]
 TermsInflection = Annotated[
@@ -168,8 +168,7 @@ JsonInput = Annotated[
     bool,
     inputs(
         "--json-input",
-        'Read one JSON object per line: {"source": ..., "terms": [["dog", "Hund"]], "prefix": ...}; terms and prefix '
-        "are optional.",
+        "Read one JSON object per line, with the keys source and, if wanted, terms (a list of pairs) and prefix.",
     ),
 ]
 Stream = Annotated[
