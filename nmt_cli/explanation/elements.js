@@ -31,15 +31,19 @@ function shade(element, weight) {
   element.classList.toggle("strongest", weight > 0.88);
 }
 
+// The class that has the color of a confidence.
+const confidenceClass = (p) => (p >= 0.6 ? "good" : p >= 0.3 ? "fair" : "poor");
+
 // A bar as long as a probability, in the color of that confidence.
 function confidenceBar(p) {
-  const bar = make("i", { class: p >= 0.6 ? "good" : p >= 0.3 ? "fair" : "poor" });
+  const bar = make("i", { class: confidenceClass(p) });
   bar.style.width = `${100 * p}%`;
   return bar;
 }
 
-function folded(title, open, ...children) {
-  const element = make("details", {}, make("summary", {}, title), ...children);
+// A part that can be folded; `name` is what `open` of showExplanation calls it.
+function folded(name, title, open, ...children) {
+  const element = make("details", { "data-name": name }, make("summary", {}, title), ...children);
   element.open = open;
   return element;
 }

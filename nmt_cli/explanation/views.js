@@ -17,13 +17,17 @@
 //   showBeam(container, data)                    the search tree: beam
 //   showNBest(container, data)                   the n-best list: n_best, target_lang
 //
-// showAttention returns a handle: `show("words" | "pieces")` changes the level, and
-// `select({ side: "source" | "target", at: index })` or `select(null)` pins a word or releases it.
+// showAttention and showExplanation return a handle: `show("words" | "pieces")` changes the level,
+// `select({ side: "source" | "target", at: index })` or `select(null)` pins a word or releases it, and `look` with the
+// same argument shows it without pinning it.
+//
+// For pages that have words of their own, `nmtViews` also has what these views are made of: make, roving, direction,
+// percent, shade, confidenceBar, confidenceClass (elements.js), levelOf, weightsOf, describeWord (words.js).
 
 function showAttention(container, data, { matrix = true } = {}) {
   let views = [], selection = null;
   const body = make("div", { class: "attention" });
-  const folds = matrix && data.attention ? folded("Attention matrix", matrix !== "closed") : null;
+  const folds = matrix && data.attention ? folded("matrix", "Attention matrix", matrix !== "closed") : null;
 
   function show(name) {
     for (const view of views) view.dispose();
@@ -47,7 +51,7 @@ function showAttention(container, data, { matrix = true } = {}) {
 
   container.replaceChildren(levelButtons(show), body);
   show("words");
-  return { show, select: (place) => selection.pin(place) };
+  return { show, select: (place) => selection.pin(place), look: (place) => selection.look(place) };
 }
 
 // The pieces that may appear: on the words, or as alternatives in the line about the chosen one.
@@ -105,9 +109,9 @@ function showExplanation(container, data, { open = ["matrix"] } = {}) {
     make("h2", { dir: "auto", lang: data.source_lang }, data.source),
     make("h2", { dir: "auto", lang: data.target_lang }, data.translation),
     make("p", { class: "facts" }, facts), attention,
-    folded("Alternatives at each step", open.includes("alternatives"), alternatives),
-    folded("Beam", open.includes("beam"), beam),
-    folded(`n-best list (${data.n_best.length})`, open.includes("n-best"), nBest));
+    folded("alternatives", "Alternatives at each step", open.includes("alternatives"), alternatives),
+    folded("beam", "Beam", open.includes("beam"), beam),
+    folded("n-best", `n-best list (${data.n_best.length})`, open.includes("n-best"), nBest));
   showAlternatives(alternatives, data);
   showBeam(beam, data);
   showNBest(nBest, data);

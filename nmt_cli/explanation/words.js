@@ -93,7 +93,7 @@ class WordsView {
 }
 
 // A sentence about the chosen word, as nodes.
-function describeWord(level, place) {
+function describeWord(level, place, { alternatives = true } = {}) {
   if (!place) {
     const how = "Point at a word, tap it, or move to it with Tab and the arrow keys";
     return [level.weights ? `${how} to see what the model attended to. A click or tap pins it.` : `${how} to see its alternatives.`];
@@ -111,7 +111,7 @@ function describeWord(level, place) {
   }
   if (place.side === "target") {
     parts.push(` · confidence ${percent(level.confidence[place.at])}`);
-    const others = level.steps(place.at)[0].alternatives.slice(0, 4);
+    const others = alternatives ? level.steps(place.at)[0].alternatives.slice(0, 4) : [];
     if (others.length) parts.push(" · alternatives: ");
     others.forEach(({ piece, probability }, at) => parts.push(at ? ", " : "", make("b", {}, piece), ` ${percent(probability)}`));
   }

@@ -140,13 +140,13 @@ class Api:
     async def settings(self, request: Request) -> Response:
         """GET /frontend/settings"""
         router = self._service.router
-        source, target = min(router.batchers)
+        source, target = next(iter(router.batchers))  # of the first model that was given
         return JsonAnswer(
             {
                 "apiKeys": self._service.keys.required,
                 "charLimit": self._settings.max_characters,
                 "filesTranslation": True,
-                "frontendTimeout": 500,
+                "frontendTimeout": 300,
                 "keyRequired": self._service.keys.required,
                 "language": {
                     "source": {"code": source, "name": language_name(source)},
@@ -157,7 +157,12 @@ class Api:
                 # LibreTranslate has no such fields.
                 "lineLimit": self._settings.max_lines,
                 "pairs": [
-                    {"source": one, "target": other, "direct": len(router.chain(one, other) or ()) == 1}
+                    {
+                        "source": one,
+                        "target": other,
+                        "direct": len(router.chain(one, other) or ()) == 1,
+                        "explained": router.explains(one, other),
+                    }
                     for one in router.languages
                     for other in router.targets(one)
                 ],

@@ -8,31 +8,29 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-import nmt_cli
+from nmt_cli.explanation import views_script, views_style
 
 _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
-    ".png": "image/png",
 }
-# Address → folder of the package. The page shares its drawing code with `nmt explain --html`.
-_FOLDERS = {"": "server/page", "explanation/": "explanation", "drawing/": "drawing"}
+_START = "index.html"
 
 
 class StaticFiles:
     """All files by path."""
 
     def __init__(self) -> None:
-        self._files: dict[str, Response] = {}
-        package = Path(nmt_cli.__file__).parent
-        for start, folder in _FOLDERS.items():
-            for path in sorted((package / folder).iterdir()):
-                if path.suffix in _TYPES:
-                    self._files[f"/{start}{path.name}"] = _response(path)
-        if "/index.html" in self._files:
-            self._files["/"] = self._files["/index.html"]
+        folder = Path(__file__).parent / "page"
+        content = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+        content["views.js"] = views_script().encode()  # the drawing code of `nmt explain --html`
+        content["views.css"] = views_style().encode()
+        content[""] = content.pop(_START)
+        self._files = {
+            f"/{name}": _response(body, Path(name or _START).suffix) for name, body in content.items()
+        }
 
     @property
     def paths(self) -> list[str]:
@@ -43,12 +41,13 @@ class StaticFiles:
         """A file, or 304 if the browser has it already."""
         file = self._files[request.scope["route"].path]
         if request.headers.get("if-none-match") == file.headers["etag"]:
-            return Response(status_code=304, headers={"ETag": file.headers["etag"]})
+            # The browser takes over the headers, so its type, which decides on the policy, must be among them.
+            headers = {"ETag": file.headers["etag"], "Content-Type": file.headers["content-type"]}
+            return Response(status_code=304, headers=headers)
         return file
 
 
-def _response(path: Path) -> Response:
-    content = path.read_bytes()
+def _response(content: bytes, suffix: str) -> Response:
     tag = hashlib.sha256(content).hexdigest()[:32]
     headers = {"ETag": f'"{tag}"', "Cache-Control": "no-cache"}
-    return Response(content, headers=headers, media_type=_TYPES[path.suffix])
+    return Response(content, headers=headers, media_type=_TYPES[suffix])

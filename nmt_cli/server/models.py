@@ -31,6 +31,7 @@ class ServedModel(Protocol):
     target: str
     beam_size: int
     batch_tokens: int
+    explains: bool  # whether it has `explain`
     confidence_threshold: float | None  # mean log-probability of a token, below which a sentence is unusual
 
     def split(self, text: str) -> list[Chunk]:
@@ -54,6 +55,8 @@ class ServedModel(Protocol):
 
 class RunModel:
     """The model of a run directory, on torch."""
+
+    explains = True
 
     def __init__(self, path: Path, *, search: Mapping[str, Any], device: str, int8: bool) -> None:
         from nmt_cli.explanation.explainer import Explainer
@@ -101,6 +104,8 @@ class RunModel:
 
 class ExportedModel:
     """An exported folder, on ONNX Runtime."""
+
+    explains = False
 
     def __init__(self, path: Path, *, search: Mapping[str, Any], threads: int | None) -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy reads it when it is imported

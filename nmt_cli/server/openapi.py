@@ -92,7 +92,15 @@ _SETTINGS = _object(
     suggestions={"type": "boolean"},
     supportedFilesFormat=_list(_STRING),
     lineLimit={"type": "integer"},
-    pairs=_list(_object("source target direct", source=_STRING, target=_STRING, direct={"type": "boolean"})),
+    pairs=_list(
+        _object(
+            "source target direct explained",
+            source=_STRING,
+            target=_STRING,
+            direct=_described({"type": "boolean"}, "with one model, not a chain"),
+            explained=_described({"type": "boolean"}, "with /explain"),
+        )
+    ),
 )
 
 # Path, method, what it does, content types and schema of the body, schema of the answer.

@@ -43,6 +43,11 @@ class Router:
         """The models to apply one after the other; none if the languages are the same, None if there is no way."""
         return [] if source == target else self._chains[source].get(target)
 
+    def explains(self, source: str, target: str) -> bool:
+        """Whether one model translates between the languages, and can show how."""
+        chain = self.chain(source, target)
+        return chain is not None and len(chain) == 1 and chain[0].model.explains
+
     def detect(self, text: str) -> list[tuple[str, float]]:
         """The served languages with the probabilities that the text is in each, best first."""
         return identify(text, self._profiles)

@@ -345,6 +345,14 @@ def test_every_answer_has_security_headers(client: Client) -> None:
         assert "server" not in headers
 
 
+def test_a_page_that_the_browser_has_keeps_its_policy(client: Client) -> None:
+    first = client.get("/")
+    again = client.request("GET", "/", headers={"If-None-Match": first.headers["etag"]})
+    assert (first.status, again.status, again.body) == (200, 304, b"")
+    name = "content-security-policy"
+    assert again.headers[name] == first.headers[name] != client.get("/health").headers[name]
+
+
 def test_the_documentation_page_needs_nothing_from_elsewhere(client: Client) -> None:
     page = client.get("/docs").body.decode()
     assert all(path in page for path in SPEC["paths"])

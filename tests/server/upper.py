@@ -14,6 +14,7 @@ class Upper:
 
     path, source, target = Path("upper"), "en", "up"
     beam_size, batch_tokens = 5, 1024
+    explains = False
     confidence_threshold: float | None = None
 
     def __init__(self) -> None:
@@ -39,7 +40,7 @@ class Upper:
             for text, start in zip(texts, starts, strict=True)
         ]
 
-    def explain(self, text: str, **options: Any) -> Any:
+    def explain(self, text: str, *, prefix: str, target: str | None, alternatives: int) -> Any:
         raise NotImplementedError
 
     def profiles(self) -> dict[str, LetterProfile]:
