@@ -22,9 +22,9 @@ from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.config.section import Section, problems
 from nmt_cli.config.train import TrainConfig
+from nmt_cli.drawing.markup import cell
 from nmt_cli.errors import ConfigError, did_you_mean
 from nmt_cli.files.guarded import parse_json
-from nmt_cli.files.markdown import cell
 
 
 class Config(Section):

@@ -22,8 +22,7 @@ from nmt_cli.demo.sentences import sentence
 from nmt_cli.demo.tree import Sentence, combinations
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import new_directory
-from nmt_cli.files.manifest import write_manifest
-from nmt_cli.files.replacement import demo_refusal
+from nmt_cli.files.manifest import demo_refusal, write_manifest
 
 Pair = tuple[str, str]
 

@@ -1,8 +1,8 @@
-"""SVG charts and attention maps, shared by curves, reports and explanations. Reading order:
+"""Charts, attention maps and pages, shared by curves, cards, reports and explanations. Reading order:
 
 svg         elements, text, tick values and axes
 curves      curves.svg: training loss and validation scores
 charts      the charts of the evaluation report
 attention   an attention matrix as a heat map
-html        HTML pages from Jinja templates
+markup      HTML pages from Jinja templates, tables in Markdown
 """

@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from nmt_cli.config.defaults import ALIGNMENTS_BASE, GOLD_BASE
+from nmt_cli.drawing.markup import literal, table
 from nmt_cli.errors import CorpusError, DataWarning
 from nmt_cli.evaluation.result import AlignmentEvaluation, AlignmentResult, TextFacts, Versions
 from nmt_cli.evaluation.texts import Text, read_lines, refuse_empty, refuse_two_readers, some_lines
-from nmt_cli.files.markdown import literal, table
 
 _LINK = re.compile(r"(\d+)([-p])(\d+)")
 _ENOUGH = 20  # sentences after which it is no coincidence that no link has the index 0

@@ -26,7 +26,7 @@ from nmt_cli.evaluation.warnings import (
     system_warnings,
     training_warnings,
 )
-from nmt_cli.files.progress import Progress
+from nmt_cli.files.byte_stream import Progress
 from nmt_cli.metrics.character_ngrams import f_scores
 from nmt_cli.metrics.corpus_metric import CorpusMetric, Statistics, check_metrics
 

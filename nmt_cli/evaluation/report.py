@@ -10,13 +10,12 @@ from markupsafe import Markup
 
 from nmt_cli.drawing.attention import attention_svg
 from nmt_cli.drawing.charts import Series, Whisker, category_chart, histogram, whisker_chart
-from nmt_cli.drawing.html import content_security_policy, render, resource
+from nmt_cli.drawing.markup import content_security_policy, literal, render, resource, table
 from nmt_cli.evaluation.breakdowns import Pieces, closest, differences
 from nmt_cli.evaluation.result import Comparison, Evaluation, Example, MetricScore, SystemResult
 from nmt_cli.evaluation.sharing import without_absolute_paths
 from nmt_cli.evaluation.systems import System
 from nmt_cli.evaluation.texts import language_of
-from nmt_cli.files.markdown import literal, table
 
 _PACKAGE = "nmt_cli.evaluation"
 _COLORS = 6  # systems that get a color of their own in charts: --c0 … --c5

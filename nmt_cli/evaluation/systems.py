@@ -12,8 +12,7 @@ from nmt_cli.errors import UsageError
 from nmt_cli.evaluation.result import Evaluation, RunDetails, SystemResult
 from nmt_cli.evaluation.texts import STANDARD_INPUT, Text, distinct_names, language_of
 from nmt_cli.export.opening import is_export, runtime_errors
-from nmt_cli.files.byte_stream import check_readable, uncompressed_name
-from nmt_cli.files.progress import Progress
+from nmt_cli.files.byte_stream import Progress, check_readable, uncompressed_name
 
 if TYPE_CHECKING:  # these import torch, which takes seconds and which files do not need
     from nmt_cli.run import RunDirectory

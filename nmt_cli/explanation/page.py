@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from nmt_cli.drawing.attention import attention_svg
-from nmt_cli.drawing.html import content_security_policy, render, resource
+from nmt_cli.drawing.markup import content_security_policy, render, resource
 from nmt_cli.explanation.explanation import Explanation
 from nmt_cli.explanation.views import views_script, views_style
 

@@ -3,7 +3,7 @@
 views.js describes their interface.
 """
 
-from nmt_cli.drawing.html import resource
+from nmt_cli.drawing.markup import resource
 
 _PACKAGE = "nmt_cli.explanation"
 _SCRIPTS = ("elements.js", "words.js", "matrix.js", "beam.js", "views.js")  # each uses those before it

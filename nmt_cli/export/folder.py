@@ -26,8 +26,7 @@ from nmt_cli.config import PRESETS, Config, SearchConfig
 from nmt_cli.errors import UsageError
 from nmt_cli.export.opening import KIND
 from nmt_cli.files.atomic import MANIFEST, new_directory
-from nmt_cli.files.manifest import write_manifest
-from nmt_cli.files.replacement import export_refusal
+from nmt_cli.files.manifest import export_refusal, write_manifest
 from nmt_cli.run import RunDirectory
 from nmt_cli.runtime.folder import RuntimeFailure, SearchSettings
 

@@ -1,4 +1,4 @@
-"""The bytes of a file or of standard input in chunks, decompressed according to the file name."""
+"""The bytes of a file or of standard input in chunks, decompressed according to the file name; how far a job is."""
 
 import bz2
 import errno
@@ -7,11 +7,22 @@ import lzma
 import sys
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any, cast
 
 from nmt_cli.errors import CorpusError, UsageError, closest
+
+
+@dataclass(frozen=True)
+class Progress:
+    """`done` of `total` pairs, lines or bytes have passed a stage."""
+
+    stage: str
+    done: int
+    total: int | None = None  # None: unknown, as while a stream is read
+
 
 COMPRESSIONS = (".gz", ".xz", ".bz2", ".zst")
 STANDARD_INPUT = "standard input"

@@ -1,19 +1,37 @@
-"""The one line writer: complete lines to a file or to standard output, never part of one."""
+"""The one line writer: complete lines to a file or to standard output, never part of one.
+
+`PartialOutput` writes a file that can be continued after an interruption. While FILE is being written, FILE.partial
+holds the complete lines so far and FILE.partial.json what they belong to:
+
+    job      models, settings and source text; lines of another job are discarded
+    lines    number of source lines that are done
+    bytes    size of FILE.partial; what a killed process wrote after that is cut off
+
+Both are replaced by FILE when it is complete. Lines are committed window by window and a continued job starts with the
+same window as one that was never interrupted, so the result is the same, byte for byte.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import gzip
+import hashlib
+import json
 import os
 import select
+import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
+from types import TracebackType
+from typing import IO, Any, NamedTuple, Self, cast
 
-from nmt_cli.errors import OutputError
-from nmt_cli.files.atomic import new_file
+from nmt_cli.errors import OutputError, UsageError
+from nmt_cli.files.atomic import cannot_write, new_file
+from nmt_cli.files.byte_stream import read_chunks
+from nmt_cli.files.guarded import GuardedDirectory
 
 Write = Callable[[Iterable[str]], None]
 
@@ -84,3 +102,106 @@ def _write(descriptor: int, data: bytes) -> None:
             data = data[os.write(descriptor, data) :]
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class TextSize(NamedTuple):
+    """Number of lines of a text, and the hash of its bytes."""
+
+    lines: int
+    sha256: str
+
+
+def measure_text(path: Path) -> TextSize:
+    """Read a file once, decompressed, without holding it."""
+    lines, last, digest = 0, b"\n", hashlib.sha256()
+    for chunk in read_chunks(path):
+        lines += chunk.count(b"\n")
+        last = chunk[-1:] or last
+        digest.update(chunk)
+    return TextSize(lines + (last != b"\n"), digest.hexdigest())
+
+
+class PartialOutput:
+    """Writes `path` window by window; `lines` are done already when it is entered."""
+
+    def __init__(self, path: Path, job: Mapping[str, Any]) -> None:
+        """`job` identifies the result: JSON values."""
+        self._target = path.resolve()
+        self.path = self._target.with_name(f"{self._target.name}.partial")
+        self._facts = self._target.with_name(f"{self._target.name}.partial.json")
+        self._job = json.loads(json.dumps(job))
+        self.lines = 0
+        self.discarded = False  # there were lines of another job
+
+    def __enter__(self) -> Self:
+        try:
+            self._file = self.path.open("ab")
+            self._lock()
+            size = self._committed()
+            self._file.truncate(size)
+        except OSError as error:
+            raise cannot_write(self._target, error) from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._publish()
+        if kind is None or not self.lines:
+            self._facts.unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)
+        self._file.close()  # releases the lock
+
+    def write(self, lines: Iterable[str]) -> None:
+        """Append the lines of one window; they survive whatever happens later."""
+        try:
+            data = [f"{line}\n".encode() for line in lines]
+            self._file.writelines(data)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            done = self.lines + len(data)
+            GuardedDirectory(self._facts.parent).write_json(
+                self._facts.name, {"job": self._job, "lines": done, "bytes": self._file.tell()}
+            )
+            self.lines = done
+        except OSError as error:
+            raise OutputError(
+                f"cannot write {self.path}: {error.strerror}",
+                hint="free some space, then run the same command again to continue",
+            ) from error
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._file.close()
+            raise UsageError(
+                f"{self._target} is being written by another process", hint="choose another --output"
+            ) from error
+
+    def _committed(self) -> int:
+        """The size of what is done, which sets `lines`."""
+        size = os.fstat(self._file.fileno()).st_size
+        try:
+            facts = json.loads(self._facts.read_text("utf-8"))
+            if facts["job"] == self._job and size >= facts["bytes"]:
+                self.lines = int(facts["lines"])
+                return int(facts["bytes"])
+        except (OSError, ValueError, KeyError, TypeError):
+            pass  # none, or not ours
+        self.discarded = size > 0
+        return 0
+
+    def _publish(self) -> None:
+        if self._target.suffix != ".gz":
+            self.path.replace(self._target)
+            return
+        with (
+            new_file(self._target) as temporary,
+            self.path.open("rb") as plain,
+            temporary.open("wb") as raw,
+            # Without name and time, so that the same text gives the same bytes.
+            gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed,
+        ):
+            shutil.copyfileobj(plain, packed)

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from nmt_cli import __version__
 from nmt_cli.data.directory import CorpusRows
+from nmt_cli.drawing.markup import cell
+from nmt_cli.drawing.markup import table as markdown_table
 from nmt_cli.errors import DataWarning
-from nmt_cli.files.markdown import cell
-from nmt_cli.files.markdown import table as markdown_table
 from nmt_cli.preprocessing.encoding import SideStatistics, SplitStatistics, histogram_labels
 from nmt_cli.preprocessing.request import Request
 from nmt_cli.preprocessing.training_text import DropLog

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nmt_cli.config import Resolved, VocabularyConfig, resolve
 from nmt_cli.errors import DataWarning, UsageError
-from nmt_cli.files.progress import Progress
+from nmt_cli.files.byte_stream import Progress
 from nmt_cli.vocabulary import Vocabularies
 
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from nmt_cli.drawing.attention import attention_svg
 from nmt_cli.drawing.charts import Series, category_chart
-from nmt_cli.drawing.html import content_security_policy, render, resource
+from nmt_cli.drawing.markup import content_security_policy, render, resource
 from nmt_cli.errors import DirectoryError
 from nmt_cli.evaluation.breakdowns import Pieces, differences
 from nmt_cli.evaluation.result import Evaluation, SystemResult

@@ -40,8 +40,7 @@ from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files.atomic import FileFacts, cannot_write, new_directory
 from nmt_cli.files.guarded import GuardedDirectory, read_all
-from nmt_cli.files.manifest import Manifest, write_manifest
-from nmt_cli.files.replacement import run_refusal
+from nmt_cli.files.manifest import Manifest, run_refusal, write_manifest
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.seq2seq import blank_model, expected_weights
 from nmt_cli.run.facts import CONFIG, FACTS, KIND, MODEL, RunFacts, parse_settings

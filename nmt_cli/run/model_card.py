@@ -8,8 +8,8 @@ from typing import Any
 
 from nmt_cli import __version__
 from nmt_cli.config import PRESETS
+from nmt_cli.drawing.markup import cell
 from nmt_cli.files.guarded import GuardedDirectory
-from nmt_cli.files.markdown import cell
 from nmt_cli.run.directory import RunDirectory
 from nmt_cli.run.logs import ScoresLog, is_score
 

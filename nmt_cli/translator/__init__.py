@@ -11,7 +11,6 @@ forced_decoding   how probable given translations are
 loading           run directories → models
 requests          lines of JSON with terms and prefixes of their own
 streaming         an endless input, window by window; output as plain text, TSV and JSON lines
-partial_output    an output file that can be continued after an interruption
 confidence        how confident the model is on the validation set, and the threshold for a warning
 """
 

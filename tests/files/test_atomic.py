@@ -8,8 +8,7 @@ import pytest
 
 from nmt_cli.errors import OutputError, UsageError
 from nmt_cli.files.atomic import MANIFEST, new_directory, new_file
-from nmt_cli.files.manifest import write_manifest
-from nmt_cli.files.replacement import data_refusal
+from nmt_cli.files.manifest import data_refusal, write_manifest
 
 
 def names(folder: Path) -> list[str]:

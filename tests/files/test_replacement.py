@@ -6,8 +6,7 @@ import pytest
 
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import MANIFEST, check_new_directory
-from nmt_cli.files.manifest import write_manifest
-from nmt_cli.files.replacement import data_refusal, demo_refusal, run_refusal
+from nmt_cli.files.manifest import data_refusal, demo_refusal, run_refusal, write_manifest
 
 
 def make(path: Path, kind: str, *names: str) -> Path:

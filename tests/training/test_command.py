@@ -17,7 +17,7 @@ from nmt_cli.cli.display.console import Verbosity
 from nmt_cli.cli.display.training import TrainingDisplay, duration
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.errors import UsageError
-from nmt_cli.files.replacement import run_refusal
+from nmt_cli.files.manifest import run_refusal
 from nmt_cli.run import RunDirectory
 from nmt_cli.run.checkpoint import Checkpoints
 from nmt_cli.run.directory import Lock

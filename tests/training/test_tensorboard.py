@@ -12,7 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
 from nmt_cli.errors import DirectoryError
-from nmt_cli.files.replacement import run_refusal
+from nmt_cli.files.manifest import run_refusal
 from nmt_cli.run import tensorboard
 from nmt_cli.run.logs import MetricsLog
 from nmt_cli.training import Machine, ValidationReport, resume, start

@@ -5,7 +5,7 @@ from nmt_cli.cli.options import shared, training
 from nmt_cli.cli.options.checks import check_runs
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import check_new_directory
-from nmt_cli.files.replacement import run_refusal
+from nmt_cli.files.manifest import run_refusal
 
 
 def average(

@@ -8,7 +8,7 @@ from nmt_cli.cli.options import shared, translation
 from nmt_cli.cli.options.checks import check_data, check_runs
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import check_new_directory
-from nmt_cli.files.replacement import export_refusal
+from nmt_cli.files.manifest import export_refusal
 
 
 def export(

@@ -86,7 +86,7 @@ class _Reporter:
         self._groups: dict[tuple[str, str], list[str]] = {}  # messages by kind and hint
 
     def __call__(self, report: "Report") -> None:
-        from nmt_cli.files.progress import Progress
+        from nmt_cli.files.byte_stream import Progress
 
         if isinstance(report, Progress):
             self.flush()

@@ -21,7 +21,7 @@ from nmt_cli.cli.options.checks import check_data, check_runs
 from nmt_cli.config.defaults import DEVICE
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import check_new_directory
-from nmt_cli.files.replacement import run_refusal
+from nmt_cli.files.manifest import run_refusal
 from nmt_cli.run.tensorboard import check_installed
 
 if TYPE_CHECKING:

@@ -221,8 +221,7 @@ class _Task:
 
     def write(self, source: Path | None, out: Path | None) -> None:
         """Write to a stream, or to a file if all lines are there."""
-        from nmt_cli.files.line_writer import line_output
-        from nmt_cli.translator.partial_output import measure_text
+        from nmt_cli.files.line_writer import line_output, measure_text
 
         if source is not None and source.is_file() and self.progress.shown:
             self.progress.total = measure_text(source).lines
@@ -230,8 +229,8 @@ class _Task:
 
     def write_file(self, source: Path, out: Path, runs: Sequence[Path], **options: Any) -> None:
         """Write a file, starting after the lines that an interrupted command has translated."""
+        from nmt_cli.files.line_writer import PartialOutput, measure_text
         from nmt_cli.run import RunDirectory
-        from nmt_cli.translator.partial_output import PartialOutput, measure_text
 
         size = measure_text(source)
         self.progress.total = size.lines

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nmt_cli.files.markdown import cell, literal, table
+from nmt_cli.drawing.markup import cell, literal, table
 
 
 def test_a_table_aligns_all_columns_but_the_first_to_the_right() -> None:

@@ -1,8 +1,13 @@
-"""HTML pages from Jinja templates: all text is escaped, and a page needs no other file."""
+"""HTML pages from Jinja templates, and tables in Markdown.
+
+In a page all text is escaped, and a page needs no other file. Markdown is for cards, reports and generated
+documentation.
+"""
 
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Sequence
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
@@ -48,3 +53,25 @@ def _legal(value: Any) -> Any:
 
 def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+_SPECIAL = frozenset("\\|*_`<>[]")
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]], align: str = "") -> list[str]:
+    """The lines of a table. `align` has `l` or `r` for each column; by default all but the first are `r`."""
+    align = align or "l" + "r" * (len(headings) - 1)
+    rule = ["---:" if side == "r" else "---" for side in align]
+    assert all(len(row) == len(headings) == len(rule) for row in rows)
+    return [f"| {' | '.join(cells)} |" for cells in (headings, rule, *rows)]
+
+
+def cell(text: str) -> str:
+    """Markdown that stays inside its cell, on one line; its own markup keeps working."""
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def literal(text: str) -> str:
+    """Any text, on one line, escaped so that Markdown shows it as it is."""
+    escaped = "".join(f"\\{character}" if character in _SPECIAL else character for character in text)
+    return escaped.replace("\n", " ")
