@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nmt_cli.config import TrainConfig
-from nmt_cli.data.batch import Batch
 from nmt_cli.data.batch_plan import BatchPlan
-from nmt_cli.data.batches import TrainingBatches
+from nmt_cli.data.batches import Batch, TrainingBatches
 from nmt_cli.data.directory import Split, SplitWriter
 from nmt_cli.vocabulary.token_ids import BOS, EOS, Ragged, offsets_of
 

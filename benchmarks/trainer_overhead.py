@@ -19,7 +19,7 @@ import torch
 from demo_corpus import demo_corpus
 
 from nmt_cli.config import Resolved, resolve
-from nmt_cli.data.batch import Batch
+from nmt_cli.data.batches import Batch
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.training import Machine, Trainer, UpdateReport, start
 from nmt_cli.training.distributed import Group

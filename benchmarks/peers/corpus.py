@@ -7,8 +7,8 @@ import numpy as np
 from torch import Tensor
 
 from nmt_cli.config import TrainConfig, VocabularyConfig
-from nmt_cli.data.batch import collate
 from nmt_cli.data.batch_plan import plan_epoch
+from nmt_cli.data.batches import collate
 from nmt_cli.vocabulary import Vocabulary
 from nmt_cli.vocabulary.token_ids import Ragged
 from peers.batches import BOS, Pairs

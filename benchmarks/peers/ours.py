@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from nmt_cli.config import ModelConfig
-from nmt_cli.data.batch import Batch
+from nmt_cli.data.batches import Batch
 from nmt_cli.model import Seq2Seq, build_model
 from nmt_cli.model.decoder import RecurrentDecoder
 from peers.batches import PAD, Pairs, Shape

@@ -44,8 +44,7 @@ def ours(sizes: dict[str, int], beam: int, int8: bool = False, **settings: Any) 
     from nmt_cli.config import SearchConfig
     from nmt_cli.model.fast.step_layout import prepare_for_search
     from nmt_cli.search import ModelScorer, search
-    from nmt_cli.search.stopping import MIN_ROWS
-    from nmt_cli.translator.padding import pad_positions
+    from nmt_cli.search.stopping import MIN_ROWS, pad_positions
 
     model, _ = import_module("peers.ours").build(**sizes, **settings)
     model.eval()

@@ -8,8 +8,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from nmt_cli.corpus.localization.language_codes import matches, normalized
 from nmt_cli.errors import CorpusError
+from nmt_cli.files.languages import matches, normalized
 
 _CHUNK_BYTES = 1 << 18
 # Text compresses to a tenth or so; deflate cannot do better than 1032 to 1.

@@ -4,10 +4,10 @@ import csv
 from collections.abc import Iterator
 
 from nmt_cli.corpus.block import INNER_NEWLINE, MALFORMED, UNDECODABLE, Block, remove_newlines
-from nmt_cli.corpus.localization.language_codes import choose
 from nmt_cli.corpus.spec import Spec
 from nmt_cli.errors import CorpusError
 from nmt_cli.files.byte_stream import read_chunks
+from nmt_cli.files.languages import choose
 from nmt_cli.files.line_reader import LineReader
 
 _DELIMITERS = (",", ";", "\t")

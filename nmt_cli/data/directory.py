@@ -22,9 +22,9 @@ from typing import Any, Self
 from nmt_cli.config import Config, Resolved, load_resolved
 from nmt_cli.config.presets import MONOLINGUAL_PRESET
 from nmt_cli.data.split import Side, Split, SplitWriter, writing
-from nmt_cli.data.text_files import is_language
 from nmt_cli.errors import DirectoryError
 from nmt_cli.files.guarded import GuardedDirectory, parse_json
+from nmt_cli.files.languages import is_language
 from nmt_cli.files.manifest import Manifest, write_manifest
 from nmt_cli.vocabulary import Vocabularies
 

@@ -15,11 +15,11 @@ from nmt_cli.config.defaults import (
     RESAMPLING_SEED,
     SIGNIFICANCE_TEST,
 )
-from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import UsageError
 from nmt_cli.evaluation.systems import System
 from nmt_cli.evaluation.texts import Text, language_of, read_lines
 from nmt_cli.export.opening import language_of_export
+from nmt_cli.files.languages import text_names
 from nmt_cli.metrics.corpus_metric import best_tokenizer_for, check_tokenizer
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from nmt_cli.config import ModelConfig, SearchConfig
 from nmt_cli.config.defaults import ALTERNATIVES
 from nmt_cli.corpus.cleaning import Normalization
-from nmt_cli.data.batch import collate, pad_source
+from nmt_cli.data.batches import collate, pad_source
 from nmt_cli.errors import UsageError
 from nmt_cli.explanation.explanation import (
     Alternative,

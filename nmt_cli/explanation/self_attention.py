@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from nmt_cli.config import ModelConfig
-from nmt_cli.data.batch import Batch, collate
+from nmt_cli.data.batches import Batch, collate
 from nmt_cli.explanation.explanation import SelfAttention
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.lstmn import IntraAttention

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from nmt_cli.data.text_files import is_language
 from nmt_cli.errors import DirectoryError, NmtError
 from nmt_cli.files.atomic import MANIFEST
 from nmt_cli.files.guarded import GuardedDirectory, parse_json
+from nmt_cli.files.languages import is_language
 from nmt_cli.files.manifest import Manifest, creates
 
 KIND = "export"

@@ -6,5 +6,6 @@ line_writer   the one line writer; an output file that can be continued
 atomic        files and directories that are written completely or not at all
 guarded       a directory that may come from a stranger
 manifest      manifest.json: the files of a directory and their hashes; which directories may be replaced
+languages     language codes, and the names of the raw validation and test text
 verified      large files are hashed once
 """

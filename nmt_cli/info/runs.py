@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from nmt_cli.config import Config
-from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files.atomic import MANIFEST, FileFacts
 from nmt_cli.files.guarded import GuardedDirectory, parse_json
+from nmt_cli.files.languages import text_names
 from nmt_cli.files.manifest import Manifest
 from nmt_cli.files.verified import is_verified
 from nmt_cli.info.machine import disk_use
-from nmt_cli.run.facts import KIND, MODEL, RunFacts, parse_settings
-from nmt_cli.run.header import read_header
+from nmt_cli.run.facts import KIND, MODEL, RunFacts, parse_settings, read_header
 from nmt_cli.run.logs import MetricsLog, ScoresLog, is_score
 
 _SCORE = ("metric", "score", "interval", "signature")

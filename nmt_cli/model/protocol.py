@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 import torch
 from torch import Tensor
 
-from nmt_cli.data.batch import Batch
+from nmt_cli.data.batches import Batch
 
 
 @dataclass(frozen=True, eq=False)

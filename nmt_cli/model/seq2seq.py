@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.data.batch import Batch
+from nmt_cli.data.batches import Batch
 from nmt_cli.errors import ConfigError
 from nmt_cli.model.decoder import Decoded, Decoder
 from nmt_cli.model.encoder import Bridge, Encoder, reversal, take

@@ -11,8 +11,8 @@ from nmt_cli.corpus import Inspector, Spec, read_pairs
 from nmt_cli.corpus.cleaning import Normalization
 from nmt_cli.corpus.duplicates import Fingerprints, fingerprints, pair_fingerprints
 from nmt_cli.data.directory import SplitWriter
-from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import CorpusError
+from nmt_cli.files.languages import text_names
 from nmt_cli.preprocessing.encoding import Encoder, SplitStatistics
 from nmt_cli.preprocessing.spool import Page
 from nmt_cli.vocabulary import Vocabularies

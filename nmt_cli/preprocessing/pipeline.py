@@ -21,10 +21,10 @@ from nmt_cli.corpus.cleaning import Cleaner, Normalization, read_replacements, w
 from nmt_cli.corpus.duplicates import Fingerprints
 from nmt_cli.corpus.workers import ordered_map
 from nmt_cli.data.directory import CorpusRows, DataDirectory, SplitWriter
-from nmt_cli.data.text_files import check_language
 from nmt_cli.errors import CorpusError, DataWarning, UsageError
 from nmt_cli.files.atomic import MANIFEST, new_directory, new_file
 from nmt_cli.files.byte_stream import Progress
+from nmt_cli.files.languages import check_language
 from nmt_cli.files.manifest import Manifest, data_refusal
 from nmt_cli.preprocessing.card import DataCard, write_card
 from nmt_cli.preprocessing.encoding import Encoder, SplitStatistics

@@ -10,10 +10,10 @@ from itertools import islice
 from pathlib import Path
 
 from nmt_cli.corpus import parse_spec, read_pairs
-from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import CorpusError
 from nmt_cli.files.atomic import new_file
 from nmt_cli.files.byte_stream import Progress
+from nmt_cli.files.languages import text_names
 from nmt_cli.recipe.definition import Recipe
 from nmt_cli.recipe.sources import SETS, Corpora, file_name, is_hub, is_web, wanted
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nmt_cli.config import resolve
-from nmt_cli.data.text_files import text_names
+from nmt_cli.files.languages import text_names
 from nmt_cli.recipe.definition import NamedRecipe, assignments
 from nmt_cli.recipe.fetch import fetched
 from nmt_cli.recipe.sources import SETS, Corpora, local_sizes

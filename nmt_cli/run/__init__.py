@@ -1,12 +1,10 @@
 """The run directory: what `nmt train` writes and every other command reads.
 
 directory     layout, creation, opening, publishing a model; the lock: one training process at a time
-facts         run.json and config.json
+facts         run.json, config.json, and the shapes of the tensors in a file, without torch
 checkpoint    what resume needs, made current by one rename
-header        shapes and types of the tensors in a file
 weights       the tensors of a model by name; loading and averaging them
-logs          metrics.jsonl and scores.jsonl
-tensorboard   the metrics as TensorBoard event files
+logs          metrics.jsonl and scores.jsonl; the metrics as TensorBoard event files
 model_card    README.md
 average       the average of several models: `nmt average`
 """

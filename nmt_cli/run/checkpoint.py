@@ -22,7 +22,7 @@ from nmt_cli.errors import DirectoryError
 from nmt_cli.files.atomic import FileFacts, cannot_write
 from nmt_cli.files.guarded import JSON_LIMIT, GuardedDirectory, parse_json
 from nmt_cli.files.manifest import file_facts
-from nmt_cli.run.header import TensorInfo, read_header
+from nmt_cli.run.facts import TensorInfo, read_header
 from nmt_cli.run.weights import infos_of, read_tensors, tensor_bytes
 
 FORMAT = 1

@@ -36,15 +36,14 @@ import torch
 
 from nmt_cli.config import Config, Resolved
 from nmt_cli.corpus.cleaning import Normalization, parse_replacements
-from nmt_cli.data.text_files import text_names
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files.atomic import FileFacts, cannot_write, new_directory
 from nmt_cli.files.guarded import GuardedDirectory, read_all
+from nmt_cli.files.languages import text_names
 from nmt_cli.files.manifest import Manifest, run_refusal, write_manifest
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.seq2seq import blank_model, expected_weights
-from nmt_cli.run.facts import CONFIG, FACTS, KIND, MODEL, RunFacts, parse_settings
-from nmt_cli.run.header import TensorInfo, read_header
+from nmt_cli.run.facts import CONFIG, FACTS, KIND, MODEL, RunFacts, TensorInfo, parse_settings, read_header
 from nmt_cli.run.weights import check_header, load_weights, parse_tensors
 from nmt_cli.vocabulary import Vocabularies
 

@@ -1,4 +1,4 @@
-"""What the small files of a run say: languages and data in run.json, settings in config.json. Read without torch."""
+"""What is known of a run without torch: run.json, config.json, and the tensors that a safetensors file declares."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from nmt_cli.config import Resolved, load_resolved
-from nmt_cli.data.text_files import is_language
 from nmt_cli.errors import DirectoryError
 from nmt_cli.files.guarded import parse_json
+from nmt_cli.files.languages import is_language
 from nmt_cli.files.manifest import SHA256, Manifest
 
 if TYPE_CHECKING:
     from nmt_cli.data.directory import DataDirectory
+import os
+import struct
+from pathlib import Path
+from typing import NamedTuple
 
 KIND = "run"
 MODEL = "model.safetensors"
 CONFIG = "config.json"
 FACTS = "run.json"
+_HEADER_LIMIT = 32 << 20  # bytes
 
 
 @dataclass(frozen=True)
@@ -63,3 +68,30 @@ def parse_settings(files: Manifest) -> tuple[RunFacts, Resolved]:
             f"the settings in {files.directory.path} cannot be read: {error}",
             hint="copy the whole directory again, or train a new model",
         ) from error
+
+
+class TensorInfo(NamedTuple):
+    """Shape and type of a tensor, as the header of a safetensors file describes them."""
+
+    shape: tuple[int, ...]
+    dtype: str  # such as F32
+
+
+def read_header(descriptor: int, path: Path, *, hint: str) -> dict[str, TensorInfo]:
+    """Shape and type of every tensor in an open safetensors file, without reading the tensors."""
+    try:
+        (length,) = struct.unpack("<Q", os.pread(descriptor, 8, 0))
+        if length > min(_HEADER_LIMIT, os.fstat(descriptor).st_size):
+            raise ValueError("the header is too long")
+        content = parse_json(os.pread(descriptor, length, 8))
+        content.pop("__metadata__", None)
+        return {name: _tensor_info(entry) for name, entry in content.items()}
+    except (ValueError, TypeError, KeyError, AttributeError, struct.error) as error:
+        raise DirectoryError(f"{path} is not a safetensors file: {error}", hint=hint) from error
+
+
+def _tensor_info(entry: Any) -> TensorInfo:
+    shape, dtype = tuple(entry["shape"]), entry["dtype"]
+    if not isinstance(dtype, str) or any(type(size) is not int or size < 0 for size in shape):
+        raise ValueError("a tensor without shape or type")
+    return TensorInfo(shape, dtype)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from nmt_cli.errors import DirectoryError
 from nmt_cli.files.atomic import FileFacts
 from nmt_cli.files.guarded import GuardedDirectory
-from nmt_cli.run.header import TensorInfo
+from nmt_cli.run.facts import TensorInfo
 
 _FLOATS = {"F32", "F16", "BF16"}
 _DTYPES = {

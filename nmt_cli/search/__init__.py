@@ -7,7 +7,7 @@ constraints   what may not follow: banned tokens and words, lengths, repetitions
 phrases       phrases that must occur: lexically constrained beam search
 diversity     groups of hypotheses that avoid each other: diverse beam search
 penalties     length normalization and coverage penalty
-stopping      when a sentence is finished, and when finished sentences are removed from the batch
+stopping      when a sentence is finished; the rows of a batch, padded and compacted
 trace         backpointers, the hypotheses read off them, and the search tree
 hypotheses    the open hypotheses and the sentences in the batch
 greedy        the loop for the best token alone

@@ -1,4 +1,4 @@
-"""When a sentence is finished, and when finished sentences are removed from the batch (compaction).
+"""When a sentence is finished, and which rows a batch has: padded on a CPU, and compacted when sentences finish.
 
 A stopping rule is a value: each step returns the next rule and which sentences stop.
 """
@@ -6,11 +6,13 @@ A stopping rule is a value: each step returns the next rule and which sentences 
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.search.penalties import LengthNormalization
+from nmt_cli.vocabulary.token_ids import PAD, Ragged
 
 
 class StepScores(NamedTuple):
@@ -108,12 +110,12 @@ def build_stopping(config: SearchConfig, sentences: int, device: torch.device) -
     return Finished(config.width // groups, torch.zeros(sentences, groups, dtype=torch.long, device=device))
 
 
-# Compaction: finished sentences are removed from the batch.
-
 # Compact when at most this share of the batch is still active (without compaction, beam 5 takes 1.3–1.5 × as long).
 _COMPACT_BELOW = 0.9
-# On a CPU the last bits of a matrix product depend on its number of rows if it has fewer than this.
+# On a CPU, a matrix product with fewer rows is summed in a different order, and so is a softmax over fewer columns: the
+# last bits of a sentence's scores, and in rare cases its translation, would depend on its batch.
 MIN_ROWS = 16
+_MIN_POSITIONS = 16
 CHECK_EVERY = 8  # steps between two checks on an accelerator, where a check waits for the device
 
 
@@ -132,3 +134,20 @@ def rows_to_keep(done: Tensor, remaining: int, width: int) -> Tensor | None:
     if count > _COMPACT_BELOW * len(done):
         return None
     return done.byte().argsort(stable=True)[:count].sort().values
+
+
+def pad_rows(ids: Ragged) -> Ragged:
+    """Pad batches of 2 to 15 rows to 16, with copies of the last row, which is the shortest.
+
+    A single sentence is not padded, because someone may be waiting: 16 rows take up to 2.5 times as long.
+    """
+    missing = MIN_ROWS - len(ids)
+    if missing <= 0 or len(ids) == 1:
+        return ids
+    return ids.take(np.append(np.arange(len(ids)), np.full(missing, len(ids) - 1)))
+
+
+def pad_positions(source: Tensor) -> Tensor:
+    """Pad to at least 16 positions: source (B, S) → (B, max(S, 16))"""
+    missing = _MIN_POSITIONS - source.shape[1]
+    return source if missing <= 0 else torch.nn.functional.pad(source, (0, missing), value=PAD)

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.config import TrainConfig
-from nmt_cli.data.batch import Batch, collate
-from nmt_cli.data.batches import RankBatch
+from nmt_cli.data.batches import Batch, RankBatch, collate
 from nmt_cli.errors import TrainingError
 from nmt_cli.model import ScheduledSampling, Seq2Seq
 from nmt_cli.run.weights import load_weights, weights_of

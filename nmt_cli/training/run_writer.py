@@ -24,9 +24,8 @@ from nmt_cli.files.guarded import GuardedDirectory
 from nmt_cli.run.checkpoint import Checkpoint, Checkpoints
 from nmt_cli.run.directory import RunDirectory
 from nmt_cli.run.facts import MODEL
-from nmt_cli.run.logs import MetricsLog
+from nmt_cli.run.logs import EventLog, MetricsLog
 from nmt_cli.run.model_card import model_card
-from nmt_cli.run.tensorboard import EventLog
 from nmt_cli.training.learner import Learner
 from nmt_cli.training.reports import RunState, StepReport, ValidationReport
 from nmt_cli.translator import Translation

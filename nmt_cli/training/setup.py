@@ -21,8 +21,7 @@ from nmt_cli.model.device import choose_device, set_threads
 from nmt_cli.run.checkpoint import CURRENT, WEIGHTS, Checkpoint, Checkpoints
 from nmt_cli.run.directory import Lock, RunDirectory
 from nmt_cli.run.facts import CONFIG, FACTS, MODEL
-from nmt_cli.run.logs import MetricsLog
-from nmt_cli.run.tensorboard import check_installed, has_events, is_installed
+from nmt_cli.run.logs import MetricsLog, check_tensorboard, has_events, has_tensorboard
 from nmt_cli.run.weights import tensor_bytes, weights_of
 from nmt_cli.training.distributed import Group
 from nmt_cli.training.learner import Learner
@@ -61,7 +60,7 @@ def start(
 ) -> Iterator[Trainer]:
     """A trainer for a new run in `out`; `init` is a run to initialize the weights from."""
     if machine.tensorboard:
-        check_installed()
+        check_tensorboard()
     group = Group.join()
     try:
         opened = DataDirectory.open(data)
@@ -112,7 +111,7 @@ def resume(
     `data` is needed only if the data directory has moved.
     """
     if machine.tensorboard:
-        check_installed()
+        check_tensorboard()
     group = Group.join()
     lock: Lock | None = None
     try:
@@ -199,7 +198,7 @@ def _trainer(
     warning: WarningReport | None = None,
 ) -> Trainer:
     parameters = sum(parameter.numel() for parameter in learner.model.parameters())
-    tensorboard = machine.tensorboard or (has_events(run.path) and is_installed())
+    tensorboard = machine.tensorboard or (has_events(run.path) and has_tensorboard())
     writer = RunWriter(run, parameters=parameters, writes=group.is_main, tensorboard=tensorboard)
     clock = Clock(state.seconds, machine.now)
     selection, stop_request = None, StopRequest()

@@ -2,15 +2,13 @@
 
 translator        `Translator`: segment, encode, search in batches of similar length, decode, restore the order
 segmentation      lines → segments: normalized, and split where a line is too long
-padding           batches large enough that results do not depend on the batch
 decoding          ids → text, words and word alignments; source words for <unk>
 terminology       terms that translations must contain, and words that they must not
 constraints       terms and banned words as token ids, for search
 translation       `Translation`: from hypotheses, and from the segments of a line
 forced_decoding   how probable given translations are
 loading           run directories → models
-requests          lines of JSON with terms and prefixes of their own
-streaming         an endless input, window by window; output as plain text, TSV and JSON lines
+streaming         an endless input, window by window; lines of JSON with terms and prefixes of their own
 confidence        how confident the model is on the validation set, and the threshold for a warning
 """
 

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from nmt_cli.config import SearchConfig
 from nmt_cli.corpus.cleaning import Normalization
-from nmt_cli.data.batch import Batch, collate
 from nmt_cli.data.batch_plan import cut_in_order
+from nmt_cli.data.batches import Batch, collate
 from nmt_cli.errors import CorpusError
 from nmt_cli.model import Seq2Seq
 from nmt_cli.runtime.segments import replace_surrogates

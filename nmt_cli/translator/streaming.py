@@ -1,15 +1,69 @@
-"""Streams of lines, translated window by window so that memory does not grow with the input."""
+"""Streams of lines, translated window by window so that memory does not grow with the input.
+
+A line may be a request: JSON with a source and terms and a prefix of its own.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nmt_cli.config.defaults import WINDOW
+from nmt_cli.errors import CorpusError, did_you_mean
 from nmt_cli.runtime.segments import windows
-from nmt_cli.translator.requests import parse_request
+from nmt_cli.translator.terminology import words_of
 from nmt_cli.translator.translation import Details, Translation
 from nmt_cli.translator.translator import Translator
+
+_KEYS = ("source", "terms", "prefix")
+
+
+class Request(NamedTuple):
+    """A line to translate, as JSON."""
+
+    source: str
+    terms: tuple[tuple[str, ...], ...] = ()  # pairs of source and target, or a target alone
+    prefix: str | None = None  # None: that of the command
+
+
+def parse_request(number: int, line: str) -> Request:
+    """The request on line `number`; a blank line is a blank source."""
+    if not line.strip():
+        return Request("")
+    try:
+        content = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _bad_request(number, "is not JSON") from error
+    if not isinstance(content, dict):
+        raise _bad_request(number, "is not a JSON object")
+    for key in content:
+        if key not in _KEYS:
+            raise _bad_request(number, f"has an unknown key {key!r}{did_you_mean(key, _KEYS)}")
+    source, prefix, terms = content.get("source"), content.get("prefix"), content.get("terms", [])
+    if not isinstance(source, str):
+        raise _bad_request(number, "has no source")
+    if prefix is not None and not isinstance(prefix, str):
+        raise _bad_request(number, "has a prefix that is not a string")
+    if not isinstance(terms, list) or not all(_is_term(term) for term in terms):
+        raise _bad_request(number, "has terms that are not pairs of source and target")
+    return Request(source, tuple(map(tuple, terms)), prefix)
+
+
+def _is_term(term: Any) -> bool:
+    """Source and target, or a target alone."""
+    return (
+        isinstance(term, list)
+        and len(term) in (1, 2)
+        and all(isinstance(text, str) and words_of(text) for text in term)
+    )
+
+
+def _bad_request(number: int, problem: str) -> CorpusError:
+    return CorpusError(
+        f"line {number} {problem}",
+        hint='write {"source": "A dog.", "terms": [["dog", "Hund"]], "prefix": "Ein"} on each line',
+    )
 
 
 class LineWindow(NamedTuple):
@@ -33,7 +87,7 @@ def translate_stream(
 ) -> Iterator[LineWindow]:
     """All lines in order. Lines are batched by length within a window; a window of 1 answers each line at once.
 
-    requests   the lines are requests in JSON (`nmt_cli.translator.requests`)
+    requests   the lines are requests in JSON (`parse_request`)
     first      number of the first line, from 0
     progress   called with the number of lines after each batch
     """

@@ -22,19 +22,19 @@ from numpy.typing import NDArray
 from nmt_cli.config import SearchConfig
 from nmt_cli.config.defaults import BATCH_TOKENS, TERMS_CASE, TERMS_INFLECTION, TermsCase
 from nmt_cli.corpus.cleaning import Normalization
-from nmt_cli.data.batch import pad_source
 from nmt_cli.data.batch_plan import cut_in_order
+from nmt_cli.data.batches import pad_source
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.device import choose_device
 from nmt_cli.model.fast.step_layout import prepare_for_search
 from nmt_cli.runtime.segments import replace_surrogates
 from nmt_cli.search import Ensemble, ModelScorer, Phrase, Scorer, SearchTree, check_constrained, search
+from nmt_cli.search.stopping import pad_positions, pad_rows
 from nmt_cli.translator.confidence import read_threshold
 from nmt_cli.translator.constraints import Terminology, banned_words, phrases_of, word_continuations
 from nmt_cli.translator.forced_decoding import MAX_TOKENS, PairScorer
 from nmt_cli.translator.loading import load_models
-from nmt_cli.translator.padding import pad_positions, pad_rows
 from nmt_cli.translator.segmentation import Segment, SegmentedLine, check_prefixes, segment_lines
 from nmt_cli.translator.terminology import BannedList, Glossary, TermPair
 from nmt_cli.translator.translation import (

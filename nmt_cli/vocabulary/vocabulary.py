@@ -42,7 +42,7 @@ class Vocabulary:
     Any text survives `encode` and `decode` unchanged, with two exceptions: a literal '▁' (U+2581),
     sentencepiece's marker for a space, becomes a space; and a vocabulary with a real <unk> (kind `word`, or
     without byte fallback) loses what it does not know. Text that looks like a reserved piece ("<s>", "<unk>",
-    "<0x41>") is ordinary text. Ids never contain <eos>: `nmt_cli.data.batch.collate` adds it.
+    "<0x41>") is ordinary text. Ids never contain <eos>: `nmt_cli.data.batches.collate` adds it.
     """
 
     def __init__(self, model: bytes) -> None:

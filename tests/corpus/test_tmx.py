@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nmt_cli.corpus.localization.language_codes import choose, matches
 from nmt_cli.corpus.localization.xml_stream import MAX_TEXT
+from nmt_cli.files.languages import choose, matches
 
 from .conftest import Pair, blocks, failure, pairs, skipped
 

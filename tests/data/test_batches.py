@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmt_cli.config import TrainConfig, VocabularyConfig
-from nmt_cli.data.batch import Batch, collate, pad_source
-from nmt_cli.data.batches import RankBatch, TrainingBatches, batches_by_length
+from nmt_cli.data.batches import Batch, RankBatch, TrainingBatches, batches_by_length, collate, pad_source
 from nmt_cli.data.directory import CorpusRows, Split, SplitWriter
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.vocabulary import Vocabularies, Vocabulary

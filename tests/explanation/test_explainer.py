@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nmt_cli.config import TRANSLATION_PRESETS, ModelConfig, VocabularyConfig
-from nmt_cli.data.batch import collate
+from nmt_cli.data.batches import collate
 from nmt_cli.errors import UsageError
 from nmt_cli.explanation import Explanation, explanations_json
 from nmt_cli.explanation.explainer import MAX_PIECES

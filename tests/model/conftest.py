@@ -8,7 +8,7 @@ import torch
 
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.config.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
-from nmt_cli.data.batch import Batch
+from nmt_cli.data.batches import Batch
 from nmt_cli.model import Seq2Seq, build_model
 
 VOCABULARY = 11

@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.data.batch import Batch
+from nmt_cli.data.batches import Batch
 from nmt_cli.errors import UsageError
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.device import set_threads

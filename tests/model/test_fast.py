@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.data.batch import Batch
+from nmt_cli.data.batches import Batch
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.fast.loop import Architecture, Inputs
 from nmt_cli.model.fast.unroll import can_unroll, fast_unroll, run_loop

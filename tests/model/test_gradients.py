@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.func import functional_call
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.data.batch import Batch
+from nmt_cli.data.batches import Batch
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.scores import SCORES
 

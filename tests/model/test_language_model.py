@@ -9,7 +9,7 @@ import torch
 from torch.testing import assert_close
 
 from nmt_cli.config import LANGUAGE_MODEL_PRESETS, PRESETS, TRANSLATION_PRESETS, ModelConfig, resolve
-from nmt_cli.data.batch import Batch, collate
+from nmt_cli.data.batches import Batch, collate
 from nmt_cli.errors import ConfigError
 from nmt_cli.model import ScheduledSampling, Seq2Seq, build_model
 from nmt_cli.model.recurrent_decoders import PlainMemory

@@ -10,7 +10,7 @@ from torch.testing import assert_close
 
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.config.presets import TRANSLATION_PRESETS
-from nmt_cli.data.batch import Batch
+from nmt_cli.data.batches import Batch
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.decoder import RecurrentMemory, RecurrentState
 from nmt_cli.model.transformer import TransformerState

@@ -8,7 +8,7 @@ import torch
 
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.config.presets import TRANSLATION_PRESETS
-from nmt_cli.data.batch import Batch
+from nmt_cli.data.batches import Batch
 from nmt_cli.model import ScheduledSampling, Seq2Seq, build_model
 from nmt_cli.model.transformer import TransformerDecoder
 

@@ -10,7 +10,7 @@ from torch.testing import assert_close
 from torch.utils.flop_counter import FlopCounterMode
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.data.batch import Batch
+from nmt_cli.data.batches import Batch
 from nmt_cli.explanation.self_attention import self_attention
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.lstmn import LSTMNLayer

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.data.batch import Batch
+from nmt_cli.data.batches import Batch
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model import attention as attention_module
 

@@ -9,7 +9,7 @@ from torch.testing import assert_close
 
 from nmt_cli.config import TRANSLATION_PRESETS, TrainConfig, resolve
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.data.batch import Batch
+from nmt_cli.data.batches import Batch
 from nmt_cli.errors import ConfigError
 from nmt_cli.model import ScheduledSampling, Seq2Seq
 from nmt_cli.model import seq2seq as seq2seq_module

@@ -13,7 +13,7 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 
 from nmt_cli.errors import DirectoryError
 from nmt_cli.files.manifest import run_refusal
-from nmt_cli.run import tensorboard
+from nmt_cli.run import logs
 from nmt_cli.run.logs import MetricsLog
 from nmt_cli.training import Machine, ValidationReport, resume, start
 
@@ -49,7 +49,7 @@ def logged(run: Path) -> dict[tuple[str, int], object]:
     return {
         (tag, record["update"]): pytest.approx(value, rel=1e-6)
         for record in MetricsLog(run).read()
-        for tag, value in tensorboard.scalars(record).items()
+        for tag, value in logs.scalars(record).items()
     }
 
 
@@ -101,7 +101,7 @@ def test_a_run_that_began_without_events_gets_its_whole_history(data: Path, tmp_
 
 def test_values_that_are_not_finite_are_left_out() -> None:
     record = {"kind": "step", "update": 3, "loss": None, "perplexity": None, "learning_rate": 0.1}
-    assert tensorboard.scalars(record) == {"train/learning_rate": 0.1}
+    assert logs.scalars(record) == {"train/learning_rate": 0.1}
 
 
 def test_a_link_in_place_of_the_folder_is_refused(finished: Path, tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_without_the_package_the_error_says_how_to_install_it(
     data: Path, finished: Path, tmp_path: Path, nmt: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find = importlib.util.find_spec
-    monkeypatch.setattr(tensorboard, "find_spec", lambda name: None if name == "tensorboard" else find(name))
+    monkeypatch.setattr(logs, "find_spec", lambda name: None if name == "tensorboard" else find(name))
     code, _, stderr = nmt("train", data, "--out", tmp_path / "run", "--tensorboard", *options(*SHORT))
     assert code == 2
     assert "error: --tensorboard: tensorboard is not installed" in stderr

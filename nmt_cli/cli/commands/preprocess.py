@@ -47,7 +47,7 @@ def preprocess(
     level = shared.verbosity(quiet=quiet, verbose=verbose)
 
     from nmt_cli.config import FILTERS, resolve
-    from nmt_cli.data.text_files import check_language
+    from nmt_cli.files.languages import check_language
     from nmt_cli.preprocessing import Request
     from nmt_cli.preprocessing import preprocess as run
 

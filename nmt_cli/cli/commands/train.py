@@ -22,7 +22,7 @@ from nmt_cli.config.defaults import DEVICE
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import check_new_directory
 from nmt_cli.files.manifest import run_refusal
-from nmt_cli.run.tensorboard import check_installed
+from nmt_cli.run.logs import check_tensorboard
 
 if TYPE_CHECKING:
     from nmt_cli.config import Resolved
@@ -74,7 +74,7 @@ def train(
     if out is not None and os.environ.get("RANK", "0") == "0":  # the first process creates it
         check_new_directory(out, overwrite=overwrite, refusal=run_refusal)
     if tensorboard:
-        check_installed()
+        check_tensorboard()
     resolved = _resolve(data if resume is None and init is None else None, config, settings, preset)
 
     from nmt_cli.training import Machine, start

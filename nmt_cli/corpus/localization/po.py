@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
-from nmt_cli.corpus.localization.language_codes import matches
 from nmt_cli.corpus.localization.unit import FUZZY, OBSOLETE, OTHER_LANGUAGE, UNTRANSLATED, Unit
 from nmt_cli.errors import CorpusError
+from nmt_cli.files.languages import matches
 from nmt_cli.files.line_reader import LineReader
 
 _KEYWORD = re.compile(r"(msgctxt|msgid|msgid_plural|msgstr(?:\[(\d{1,3})\])?)\s*(?=\"|$)")

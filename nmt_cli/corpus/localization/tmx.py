@@ -4,9 +4,9 @@ A unit (`tu`) has a variant (`tuv`) for each language, in any order; there may b
 """
 
 from nmt_cli.corpus.localization.inline_markup import SegmentText
-from nmt_cli.corpus.localization.language_codes import choose
 from nmt_cli.corpus.localization.unit import MISSING_LANGUAGE, UNTRANSLATED, Unit
 from nmt_cli.corpus.localization.xml_stream import language_of
+from nmt_cli.files.languages import choose
 
 
 class TmxUnits:

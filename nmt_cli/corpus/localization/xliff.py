@@ -6,8 +6,8 @@ Alternatives (`alt-trans`, `mtc:matches`) are not translations of the file and a
 """
 
 from nmt_cli.corpus.localization.inline_markup import SegmentText
-from nmt_cli.corpus.localization.language_codes import matches
 from nmt_cli.corpus.localization.unit import FUZZY, NOT_TRANSLATABLE, OTHER_LANGUAGE, UNTRANSLATED, Unit
+from nmt_cli.files.languages import matches
 
 _UNITS = frozenset({"trans-unit", "segment"})
 _SIDES = frozenset({"source", "seg-source", "target"})
