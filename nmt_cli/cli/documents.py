@@ -20,6 +20,7 @@ from nmt_cli.files.atomic import MANIFEST
 if TYPE_CHECKING:
     from nmt_cli.documents.driver import Finished, Job
     from nmt_cli.documents.segment_translation import TranslateLines
+    from nmt_cli.runtime.placeholders import PlaceholderSymbols
 
 LINES = "lines"
 
@@ -119,7 +120,7 @@ def translate_documents(
     name = settings.format if settings.format != LINES else None
     output = None if out == STANDARD_STREAM else out
     jobs = plan_jobs(documents, output=output, in_place=settings.in_place, format_name=name)
-    recognizer = Recognizer(settings.placeholders)
+    Recognizer(settings.placeholders)  # an error in a pattern is reported before the model is loaded
     options = DocumentOptions(
         redo=settings.redo,
         fuzzy=settings.fuzzy,
@@ -127,7 +128,10 @@ def translate_documents(
         **({} if settings.line_length is None else {"line_length": settings.line_length}),
     )
     opened = open_documents(jobs, options)
-    lines, facts = _translator(runs, folder, search, device=device, int8=int8, quiet=quiet, limits=limits)
+    lines, symbols, facts = _translator(
+        runs, folder, search, device=device, int8=int8, quiet=quiet, limits=limits
+    )
+    recognizer = Recognizer([*settings.placeholders, *(symbols.patterns if symbols else ())])
     console = messages()
     bar = LineProgress(console, out=output, wanted=progress, quiet=quiet, unit="segment")
     bar.total = len(dict.fromkeys(s for one in opened for e in one.document.entries for s in e.segments))
@@ -149,7 +153,7 @@ def translate_documents(
         with bar:
             for one in translate(
                 opened,
-                SegmentTranslator(lines, recognizer),
+                SegmentTranslator(lines, recognizer, symbols=symbols is not None),
                 window=window,
                 facts={**facts, "placeholders": list(settings.placeholders)},
                 progress=advance,
@@ -188,8 +192,8 @@ def _translator(
     int8: bool,
     quiet: bool,
     limits: dict[str, Any],
-) -> "tuple[TranslateLines, dict[str, Any]]":
-    """A function that translates lines, and what its results depend on."""
+) -> "tuple[TranslateLines, PlaceholderSymbols | None, dict[str, Any]]":
+    """A function that translates lines, the symbols for placeholders that it knows, and what its results depend on."""
     if folder is not None:
         exported = translation.load_exported(folder, search, **limits)
         if exported.config.n_best > 1:
@@ -197,7 +201,11 @@ def _translator(
         digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
         facts = {"models": [digest], "search": repr(exported.config), "max_tokens": exported.max_tokens}
         has_attention = exported.has_attention
-        return lambda texts, align: exported.translate(texts, attention=align and has_attention), facts
+
+        def exported_lines(texts: Sequence[str], align: bool) -> Any:
+            return exported.translate(texts, attention=align and has_attention)
+
+        return exported_lines, exported.placeholders, facts
 
     from nmt_cli.run import RunDirectory
     from nmt_cli.translator import Details
@@ -215,7 +223,7 @@ def _translator(
     def lines(texts: Sequence[str], align: bool) -> Any:
         return translator.translate(texts, details=Details(attention=align and translator.has_attention))
 
-    return lines, facts
+    return lines, translator.normalization.placeholders, facts
 
 
 def _report(finished: "Sequence[Finished]", *, quiet: bool) -> None:

@@ -36,6 +36,13 @@ class DataConfig(Section):
     normalization: Path | None = setting(
         None, "TSV file of replacements (from, to), applied in order before tokenization"
     )
+    placeholders: bool = setting(
+        False,
+        "replace format strings, tags, paths, options, URLs and the like by numbered symbols of the vocabulary",
+    )
+    placeholder_patterns: tuple[str, ...] = setting(
+        (), "regular expressions for more placeholders, in training and in documents"
+    )
     valid_size: int = setting(
         1000, "pairs held out for validation if none are given, at most 5% of the training set; 0: none", ge=0
     )
@@ -45,6 +52,23 @@ class DataConfig(Section):
     seed: int = setting(
         1, "random seed for held-out pairs and for the sample the vocabulary is trained on", ge=0
     )
+
+    @model_validator(mode="after")
+    def _patterns_are_used(self) -> Self:
+        if self.placeholder_patterns and not self.placeholders:
+            raise ValueError(
+                "data.placeholder_patterns has no effect without data.placeholders = true; set it, or leave both out"
+            )
+        for pattern in self.placeholder_patterns:
+            try:
+                is_blank = re.compile(pattern).match("") is not None
+            except re.error as error:
+                raise ValueError(
+                    f"data.placeholder_patterns: {pattern!r} is not a regular expression: {error}"
+                ) from error
+            if is_blank:
+                raise ValueError(f"data.placeholder_patterns: {pattern!r} matches the empty string")
+        return self
 
 
 FILTERS = (

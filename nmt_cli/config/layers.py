@@ -37,6 +37,15 @@ class Config(Section):
     search: SearchConfig = SearchConfig()
 
     @model_validator(mode="after")
+    def _words_are_not_placeholders(self) -> Self:
+        if self.data.placeholders and self.vocabulary.kind == "word":
+            raise ValueError(
+                "data.placeholders = true is incompatible with vocabulary.kind = word, which has no symbols within "
+                "words; set vocabulary.kind = bpe"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _language_models_are_selected_by_perplexity(self) -> Self:
         if self.model.is_language_model and self.train.metric != "perplexity":
             raise ValueError(

@@ -1,12 +1,12 @@
 """Cleaning the text of training pairs: normalization, then filters, each with a name.
 
-Normalization (lower case and the user's table of replacements) applies to all text. Filters apply to training
-pairs only: a pair is dropped as a whole, for the first reason that applies.
+Normalization (symbols for placeholders, lower case and the user's table of replacements) applies to all text. Filters
+apply to training pairs only: a pair is dropped as a whole, for the first reason that applies.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,26 +14,61 @@ from nmt_cli.config import DataConfig
 from nmt_cli.corpus.block import Block
 from nmt_cli.corpus.duplicates import Fingerprints, fingerprints
 from nmt_cli.errors import CorpusError
+from nmt_cli.runtime.placeholders import Masked, PlaceholderSymbols, outside_symbols
 
 
 @dataclass(frozen=True)
 class Normalization:
-    """Lower case first, then each replacement in the order of the table."""
+    """Placeholders become symbols, then text becomes lower case, then each replacement in the order of the table."""
 
     lowercase: bool = False
     replacements: tuple[tuple[str, str], ...] = ()
+    placeholders: PlaceholderSymbols | None = None  # None: they are ordinary text
 
     def __call__(self, text: str) -> str:
         """The text as the vocabulary sees it."""
+        return self._changed(text) if self.placeholders is None else self.masked(text).text
+
+    def masked(self, text: str) -> Masked:
+        """The text as the vocabulary sees it, with the placeholders of which it sees symbols."""
+        if self.placeholders is None:
+            return Masked(self._changed(text), ())
+        masked = self.placeholders.mask(text)
+        return masked._replace(text=outside_symbols(masked.text, self._changed))
+
+    def pair(self, source: str, target: str) -> tuple[str, str]:
+        """A text and its translation, whose placeholders have the same symbols."""
+        if self.placeholders is None:
+            return self._changed(source), self._changed(target)
+        source, target = self.placeholders.mask_pair(source, target)
+        return outside_symbols(source, self._changed), outside_symbols(target, self._changed)
+
+    def target(self, text: str, originals: Sequence[str]) -> str:
+        """A translation, or its beginning, with the symbols of a source whose placeholders are `originals`."""
+        if self.placeholders is None:
+            return self._changed(text)
+        return outside_symbols(self.placeholders.mask_target(text, originals), self._changed)
+
+    def _changed(self, text: str) -> str:
         if self.lowercase:
             text = text.lower()
         for old, new in self.replacements:
             text = text.replace(old, new)
         return text
 
+    @property
+    def without_placeholders(self) -> "Normalization":
+        """The same for a text whose placeholders are ordinary text, such as a term."""
+        return replace(self, placeholders=None)
+
     def function(self) -> Callable[[str], str] | None:
         """The normalization itself, or None if it changes nothing, so that callers can skip the work."""
-        return self if self.lowercase or self.replacements else None
+        return self if self.lowercase or self.replacements or self.placeholders else None
+
+
+def placeholder_symbols(config: DataConfig) -> PlaceholderSymbols | None:
+    """What replaces placeholders, if these settings say so."""
+    return PlaceholderSymbols(config.placeholder_patterns) if config.placeholders else None
 
 
 def write_replacements(path: Path, replacements: tuple[tuple[str, str], ...]) -> None:

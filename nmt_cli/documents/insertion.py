@@ -87,7 +87,7 @@ def _copies(line: Line, translation: str) -> list[tuple[int, int, Markup]] | Non
     by_text: dict[str, list[Markup]] = {}
     for one in line.placed:
         if one.end > one.start:
-            by_text.setdefault(one.markup.shown, []).append(one.markup)
+            by_text.setdefault(line.text[one.start : one.end], []).append(one.markup)
     taken: list[tuple[int, int, Markup]] = []
     for text in sorted(by_text, key=len, reverse=True):
         found = [

@@ -1,6 +1,7 @@
 """Segments to translated segments, with every placeholder in its place, or a reason why there is no translation.
 
-1. Each segment is cut into sentences, and tags are taken out. Placeholders stay in the text: the model may know them.
+1. Each segment is cut into sentences, and tags are taken out. Placeholders stay in the text: the model may know them,
+   and one that was trained with `data.placeholders = true` sees the symbols that it has learned to copy.
 2. All sentences go through the translator together. Where a tag was taken out, attention says where it belongs.
 3. Where a placeholder was not copied exactly, the sentence is translated without it, and it is inserted by attention.
 4. The finished segment is checked, independently of all this. One that fails is left untranslated.
@@ -8,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -19,6 +21,7 @@ from nmt_cli.documents.document import MAX_SEGMENT_CHARACTERS, Markup, Parts, Se
 from nmt_cli.documents.insertion import Alignment, Span, restore
 from nmt_cli.documents.placeholders import Recognizer
 from nmt_cli.documents.sentences import Line, lines_of, without_placeholders
+from nmt_cli.runtime.placeholders import SYMBOLS
 from nmt_cli.runtime.words import group_pieces, words_of
 
 _MOST_PLACEHOLDERS = 300  # in a sentence
@@ -76,9 +79,13 @@ class _Plan:
 class SegmentTranslator:
     """Translates segments with any translator of lines."""
 
-    def __init__(self, translate: TranslateLines, recognizer: Recognizer | None = None) -> None:
+    def __init__(
+        self, translate: TranslateLines, recognizer: Recognizer | None = None, *, symbols: bool = False
+    ) -> None:
+        """`symbols`: the model was trained with symbols for placeholders."""
         self._translate = translate
         self._recognizer = recognizer or Recognizer()
+        self._symbols = SYMBOLS if symbols else ()
 
     def translate(self, segments: Sequence[Segment]) -> list[Result]:
         """One result for each segment; the lines of all of them share batches."""
@@ -113,7 +120,7 @@ class SegmentTranslator:
         recognized, accelerator = self._recognizer.split(segment.parts, segment.syntax), ""
         if segment.accelerators:
             recognized, accelerator = remove_accelerator(recognized)
-        lines = tuple(lines_of(recognized, hard_breaks=segment.hard_breaks))
+        lines = tuple(lines_of(recognized, hard_breaks=segment.hard_breaks, symbols=self._symbols))
         most = max((len(line.placed) for line in lines), default=0)
         if most > _MOST_PLACEHOLDERS:
             return _Plan(segment, "", (), f"a sentence has {most:,} placeholders")
@@ -134,6 +141,9 @@ class SegmentTranslator:
                     continue
                 if not text or translation.reached_limit:
                     results[line] = "its translation is empty" if not text else "its translation is too long"
+                    continue
+                if self._symbols and not _has_all_symbols(translation):
+                    results[line] = "a placeholder was not copied"
                     continue
                 alignment = aligned(line.text, text, translation) if hides else None
                 results[line] = restore(line, text, alignment) or "a placeholder was not copied"
@@ -159,6 +169,15 @@ class SegmentTranslator:
         target = merged([part.raw if isinstance(part, Markup) and part.literal else part for part in parts])
         problem = self._recognizer.problem(plan.segment, target)
         return Result(None, problem) if problem else Result(target)
+
+
+def _has_all_symbols(translation: Translated) -> bool:
+    """Whether the model itself copied each symbol once: a translator adds those that are missing at the end."""
+    before, after = (
+        Counter(piece for piece in pieces if piece in SYMBOLS)
+        for pieces in (translation.source_pieces, translation.target_pieces)
+    )
+    return before == after
 
 
 def aligned(source: str, target: str, translation: Translated) -> Alignment | None:

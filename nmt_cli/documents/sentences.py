@@ -58,9 +58,12 @@ class Line:
         return any(one.start == one.end for one in self.placed)
 
 
-def lines_of(parts: Parts, *, hard_breaks: bool = False) -> list[Line]:
-    """The sentences of a segment whose placeholders were recognized; together they are the segment."""
-    return [_line(sentence, hard_breaks=hard_breaks) for sentence in _sentences(parts, hard_breaks)]
+def lines_of(parts: Parts, *, hard_breaks: bool = False, symbols: Sequence[str] = ()) -> list[Line]:
+    """The sentences of a segment whose placeholders were recognized; together they are the segment.
+
+    `symbols` are shown instead of the placeholders of each sentence, in order, to a model that has learned them.
+    """
+    return [_line(sentence, hard_breaks, symbols) for sentence in _sentences(parts, hard_breaks)]
 
 
 def without_placeholders(line: Line) -> Line:
@@ -123,10 +126,10 @@ def _is_end(text: str, match: re.Match[str], before: str, hard_breaks: bool) -> 
     return not _ABBREVIATION.search((before + text[max(0, match.start() - 12) : match.start()])[-16:] + ".")
 
 
-def _line(parts: Sequence[str | Markup], *, hard_breaks: bool) -> Line:
+def _line(parts: Sequence[str | Markup], hard_breaks: bool, symbols: Sequence[str]) -> Line:
     parts = merged(parts)
     before, core, after = _trimmed(parts)
-    text, placed = "", list[Placed]()
+    text, placed, waiting = "", list[Placed](), iter(symbols)
     for index, part in enumerate(core):
         if isinstance(part, str):
             shown = part if hard_breaks else _SPACES.sub(" ", part)
@@ -141,8 +144,9 @@ def _line(parts: Sequence[str | Markup], *, hard_breaks: bool) -> Line:
         right = not isinstance(following, str) or following[0].isspace()
         if part.role == "point" and not left and not right and text[-1:].isalnum():
             text += " "  # the words around an empty tag are two words
-        placed.append(Placed(part, len(text), len(text) + len(part.shown), left, right))
-        text += part.shown
+        visible = next(waiting, part.shown) if part.shown else ""
+        placed.append(Placed(part, len(text), len(text) + len(visible), left, right))
+        text += visible
     return Line(before, core, after, *_stripped(text, placed))
 
 

@@ -34,6 +34,7 @@ from nmt_cli.explanation.explanation import (
 from nmt_cli.explanation.self_attention import self_attention_maps
 from nmt_cli.model import Seq2Seq
 from nmt_cli.run import RunDirectory
+from nmt_cli.runtime.placeholders import restore
 from nmt_cli.runtime.words import Groups
 from nmt_cli.search import Hypothesis, ModelScorer, SearchNode, SearchTree, search
 from nmt_cli.search.penalties import LengthNormalization, coverage_penalty
@@ -112,9 +113,10 @@ class Explainer:
 
     def check(self, text: str, target: str | None = None, *, name: str = "the sentence") -> None:
         """Reject a sentence or given translation that is blank or too long, before any work is done."""
-        _check(self._encode(self.vocabularies.source, text), name)
+        normalized, originals = self.normalization.masked(text)
+        _check(_encode(self.vocabularies.source, normalized), name)
         if target is not None:
-            _check(self._encode(self.vocabularies.target, target), f"the target of {name}")
+            _check(self._encode_target(target, originals), f"the target of {name}")
 
     @torch.inference_mode()
     def explain(
@@ -135,15 +137,16 @@ class Explainer:
         self_attention   add the self-attention maps of the layers
         """
         self.check(text, target)
-        source = self._encode(self.vocabularies.source, text)
-        given = None if target is None else self._encode(self.vocabularies.target, target)
+        normalized, originals = self.normalization.masked(text)
+        source = _encode(self.vocabularies.source, normalized)
+        given = None if target is None else self._encode_target(target, originals)
         [start] = check_prefixes([prefix], 1)
-        forced = self._encode(self.vocabularies.target, start)
-        findings = self._search_and_force(source, given, forced, alternatives)
-        normalized = self.normalization(text)
+        findings = self._search_and_force(source, given, self._encode_target(start, originals), alternatives)
         n_best = tuple(
             RankedTranslation(
-                decode_hypothesis(hypothesis, normalized, self.vocabularies, prefix=start),
+                self._restored(
+                    decode_hypothesis(hypothesis, normalized, self.vocabularies, prefix=start), originals
+                ),
                 hypothesis.score or 0.0,
                 hypothesis.log_probability or 0.0,
             )
@@ -189,11 +192,11 @@ class Explainer:
             tree=tree.steps(0),
         )
 
-    def _encode(self, vocabulary: Vocabulary, text: str) -> list[int]:
-        """Ids without <eos>; empty for a blank text."""
-        normalized = self.normalization(text)
-        ids: list[int] = vocabulary.encode([normalized])[0].tolist()
-        return ids if normalized.strip() else []
+    def _encode_target(self, text: str, originals: Sequence[str]) -> list[int]:
+        return _encode(self.vocabularies.target, self.normalization.target(text, originals))
+
+    def _restored(self, text: str, originals: Sequence[str]) -> str:
+        return text if self.normalization.placeholders is None else restore(text, originals)
 
     def _explanation(
         self,
@@ -274,6 +277,12 @@ def split_words(vocabulary: Vocabulary, tokens: Sequence[int]) -> tuple[Word, ..
     pieces = [vocabulary.pieces[token] for token in tokens]
     texts, groups = displayed_words(pieces, whole_words=vocabulary.kind == "word")
     return tuple(Word(text, group[0], group[-1] + 1) for text, group in zip(texts, groups, strict=True))
+
+
+def _encode(vocabulary: Vocabulary, normalized: str) -> list[int]:
+    """Ids without <eos>; empty for a blank text."""
+    ids: list[int] = vocabulary.encode([normalized])[0].tolist()
+    return ids if normalized.strip() else []
 
 
 def _groups(words: Sequence[Word]) -> Groups:

@@ -149,6 +149,7 @@ def _settings(run: RunDirectory, search: SearchConfig, *, int8: bool) -> dict[st
             error.message, hint=f"export with --set search.{name}=…, or translate with the run directory"
         ) from error
     normalization, vocabularies = run.normalization, run.vocabularies
+    placeholders = normalization.placeholders
     return {
         "source_language": run.facts.source_lang,
         "target_language": run.facts.target_lang,
@@ -157,6 +158,7 @@ def _settings(run: RunDirectory, search: SearchConfig, *, int8: bool) -> dict[st
         "max_tokens": run.config.data.max_tokens,
         "lowercase": normalization.lowercase,
         "replacements": normalization.replacements,
+        **({} if placeholders is None else {"placeholder_patterns": placeholders.patterns}),
         "vocabulary": [vocabularies.source.kind, vocabularies.target.kind],
         "int8": int8,
         "model_sha256": run.model_sha256,
@@ -213,6 +215,7 @@ def model_card(run: RunDirectory, settings: Mapping[str, Any], shortlist: Chosen
 _MODULES = (
     "words",
     "segments",
+    "placeholders",
     "folder",
     "search",
     "model",

@@ -17,7 +17,13 @@ import numpy as np
 
 from nmt_cli.config.data import DEFAULT_SIZE
 from nmt_cli.corpus import Inspector, Spec, compare_sets, parse_spec
-from nmt_cli.corpus.cleaning import Cleaner, Normalization, read_replacements, write_replacements
+from nmt_cli.corpus.cleaning import (
+    Cleaner,
+    Normalization,
+    placeholder_symbols,
+    read_replacements,
+    write_replacements,
+)
 from nmt_cli.corpus.duplicates import Fingerprints
 from nmt_cli.corpus.workers import ordered_map
 from nmt_cli.data.directory import CorpusRows, DataDirectory, SplitWriter
@@ -32,6 +38,7 @@ from nmt_cli.preprocessing.heldout import HeldOutSet, read_heldout
 from nmt_cli.preprocessing.request import Reporter, Request, for_monolingual_text, with_vocabulary
 from nmt_cli.preprocessing.spool import Page
 from nmt_cli.preprocessing.training_text import DropLog, TrainingText
+from nmt_cli.runtime.placeholders import SYMBOLS
 from nmt_cli.vocabulary import Vocabularies
 
 HELD_OUT = ("valid", "test")
@@ -119,7 +126,9 @@ class _Run:
         self.config = request.settings.config
         table = self.config.data.normalization
         self.normalization = Normalization(
-            self.config.data.lowercase, read_replacements(table) if table else ()
+            self.config.data.lowercase,
+            read_replacements(table) if table else (),
+            placeholder_symbols(self.config.data),
         )
         self.inspectors: dict[str, list[Inspector]] = {}
 
@@ -200,6 +209,10 @@ class _Run:
 
     def _train_vocabularies(self, text: TrainingText) -> Vocabularies:
         settings = self.config.vocabulary
+        if self.config.data.placeholders:
+            settings = settings.model_copy(
+                update={"symbols": tuple(dict.fromkeys((*settings.symbols, *SYMBOLS)))}
+            )
         share = settings.sample / text.count_kept()
         self.report(Progress("building the vocabulary", 0))
 
@@ -222,7 +235,8 @@ class _Run:
             length += len(joined)
             if length > DEFAULT_SIZE * _CHARACTERS_PER_PIECE:
                 return DEFAULT_SIZE
-        return 4 + 256 + len(characters) + length // _CHARACTERS_PER_PIECE
+        symbols = len(SYMBOLS) if self.config.data.placeholders else 0
+        return 4 + 256 + symbols + len(characters) + length // _CHARACTERS_PER_PIECE
 
     def _write_train(
         self, specs: list[Spec], text: TrainingText, vocabularies: Vocabularies

@@ -7,6 +7,7 @@ from pathlib import Path
 from nmt_cli.config import Resolved, VocabularyConfig, resolve
 from nmt_cli.errors import DataWarning, UsageError
 from nmt_cli.files.byte_stream import Progress
+from nmt_cli.runtime.placeholders import SYMBOLS
 from nmt_cli.vocabulary import Vocabularies
 
 
@@ -49,6 +50,13 @@ def with_vocabulary(settings: Resolved, vocabularies: Vocabularies) -> Resolved:
             hint="leave out one or the other",
         )
     source, target = vocabularies.source, vocabularies.target
+    if settings.config.data.placeholders and not all(
+        set(SYMBOLS) <= {*one.pieces} for one in (source, target)
+    ):
+        raise UsageError(
+            "data.placeholders = true needs symbols that the vocabulary of --vocabulary does not have",
+            hint="leave out --vocabulary, or data.placeholders",
+        )
     section = VocabularyConfig(
         kind=source.kind,
         size=max(len(source), len(target)),
@@ -68,6 +76,7 @@ def for_monolingual_text(settings: Resolved) -> Resolved:
         for name, wanted in (
             ("data.copy_of_source", config.data.copy_of_source),
             ("data.length_ratio", config.data.length_ratio),
+            ("data.placeholders", config.data.placeholders),
             ("vocabulary.joint", not config.vocabulary.joint),
         )
         if wanted and settings.provenance[name] != "default"

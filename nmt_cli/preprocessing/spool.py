@@ -43,10 +43,10 @@ class Page(NamedTuple):
 
     def normalized(self, normalization: Normalization) -> "Page":
         """The same page, normalized."""
-        normalize = normalization.function()
-        if normalize is None:
+        if normalization.function() is None:
             return self
-        return self._replace(source=[*map(normalize, self.source)], target=[*map(normalize, self.target)])
+        pairs = [normalization.pair(*pair) for pair in zip(self.source, self.target, strict=True)]
+        return self._replace(source=[source for source, _ in pairs], target=[target for _, target in pairs])
 
 
 class Spool:

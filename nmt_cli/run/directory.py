@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Self
 import torch
 
 from nmt_cli.config import Config, Resolved
-from nmt_cli.corpus.cleaning import Normalization, parse_replacements
+from nmt_cli.corpus.cleaning import Normalization, parse_replacements, placeholder_symbols
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files.atomic import FileFacts, cannot_write, new_directory
 from nmt_cli.files.guarded import GuardedDirectory, read_all
@@ -117,7 +117,7 @@ class RunDirectory:
         table: tuple[tuple[str, str], ...] = ()
         if NORMALIZATION in self.files:
             table = parse_replacements(self.files.read(NORMALIZATION), self.path / NORMALIZATION)
-        return Normalization(self.config.data.lowercase, table)
+        return Normalization(self.config.data.lowercase, table, placeholder_symbols(self.config.data))
 
     def held_out(self, split: str) -> tuple[list[str], list[str]] | None:
         """Raw lines of the validation or test set, source and target, or None.

@@ -1,6 +1,7 @@
 """A self-contained translator for exported models: NumPy, ONNX Runtime and sentencepiece, nothing else of the package.
 
 words, segments            pieces to words, long lines in chunks; the torch translator uses them too
+placeholders               format strings, tags, paths …, and the symbols that stand for them
 folder                     an exported folder and its settings, checked
 search                     beam search and greedy search
 model                      vocabularies, ONNX sessions and shortlist: what search calls a decoder

@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmt_cli.runtime.placeholders import PlaceholderPatterns
+
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
@@ -227,6 +229,9 @@ def _parse_settings(content: bytes) -> dict[str, Any]:
     _require(type(settings["lowercase"]) is bool)
     for old, new in settings["replacements"]:
         _require(isinstance(old, str) and old != "" and isinstance(new, str))
+    patterns = settings.get("placeholder_patterns", [])  # it is there if placeholders are replaced by symbols
+    _require(isinstance(patterns, list) and all(isinstance(pattern, str) for pattern in patterns))
+    PlaceholderPatterns(patterns)
     _require(len(settings["vocabulary"]) == 2 and all(kind in _KINDS for kind in settings["vocabulary"]))
     for name in ("source_language", "target_language"):
         _require(bool(_LANGUAGE.fullmatch(settings[name])))

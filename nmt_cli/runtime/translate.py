@@ -21,6 +21,7 @@ import numpy as np
 
 from nmt_cli.runtime.folder import Integers, RuntimeFailure, SearchSettings
 from nmt_cli.runtime.model import Model
+from nmt_cli.runtime.placeholders import Masked, PlaceholderSymbols, outside_symbols, renumbered, restore
 from nmt_cli.runtime.search import EOS, UNK, Hypothesis, search
 from nmt_cli.runtime.segments import CONTROL, replace_surrogates, split_line, windows
 from nmt_cli.runtime.translation import (
@@ -53,6 +54,7 @@ class LineWindow(NamedTuple):
 class _Segment(NamedTuple):
     text: str
     prefix: str
+    originals: tuple[str, ...]  # what its symbols stand for
 
 
 class ExportedTranslator:
@@ -72,6 +74,8 @@ class ExportedTranslator:
         settings = self.model.settings
         self.config = SearchSettings().changed(**settings["search"]).changed(**(search or {}))
         self._lowercase, self._replacements = settings["lowercase"], settings["replacements"]
+        patterns = settings.get("placeholder_patterns")
+        self.placeholders = None if patterns is None else PlaceholderSymbols(tuple(patterns))
         self.has_attention = self.model.has_attention
         self.batch_tokens = batch_tokens
         self.max_tokens = max_tokens or min(settings["max_tokens"], self.config.max_length)
@@ -89,10 +93,10 @@ class ExportedTranslator:
         blank = blank_translation(scores=scores, alignment=alignment)
         lines: dict[int, tuple[list[_Segment], list[str]]] = {}
         for row, text in enumerate(texts):
-            normalized = self.normalized(text)
-            if normalized.strip():
+            masked = self._masked(text)
+            if masked.text.strip():
                 prefix = _checked_prefix(prefixes[row]) if prefixes is not None else ""
-                lines[row] = self._segments(normalized, prefix)
+                lines[row] = self._segments(masked, prefix)
         distinct = list(dict.fromkeys(segment for segments, _ in lines.values() for segment in segments))
         wanted = Wanted(scores or self.config.n_best > 1, attention, alignment)
         done = self._search(distinct, wanted)
@@ -105,7 +109,7 @@ class ExportedTranslator:
         self, sources: Sequence[str], targets: Sequence[str], *, alignment: bool = False, first_line: int = 0
     ) -> list[Translation]:
         """log P(target | source) of given translations, over the whole vocabulary."""
-        pairs = [(self.normalized(s), self.normalized(t)) for s, t in zip(sources, targets, strict=True)]
+        pairs = [self._pair(source, target) for source, target in zip(sources, targets, strict=True)]
         ids = [
             self.model.source.encode([s for s, _ in pairs]),
             self.model.target.encode([t for _, t in pairs]),
@@ -170,14 +174,39 @@ class ExportedTranslator:
             text = text.replace(old, new)
         return replace_surrogates(text)
 
-    def _segments(self, text: str, prefix: str) -> tuple[list[_Segment], list[str]]:
+    def _masked(self, text: str) -> Masked:
+        """The text as the vocabulary sees it, with the placeholders of which it sees symbols."""
+        if self.placeholders is None:
+            return Masked(self.normalized(text), ())
+        masked = self.placeholders.mask(replace_surrogates(text))
+        return masked._replace(text=outside_symbols(masked.text, self.normalized))
+
+    def _pair(self, source: str, target: str) -> tuple[str, str]:
+        """A text and its translation, whose placeholders have the same symbols."""
+        if self.placeholders is None:
+            return self.normalized(source), self.normalized(target)
+        pair = self.placeholders.mask_pair(replace_surrogates(source), replace_surrogates(target))
+        return outside_symbols(pair[0], self.normalized), outside_symbols(pair[1], self.normalized)
+
+    def _prefix(self, segment: _Segment) -> str:
+        """The beginning of a translation, with the symbols of its source."""
+        if self.placeholders is None:
+            return self.normalized(segment.prefix)
+        masked = self.placeholders.mask_target(replace_surrogates(segment.prefix), segment.originals)
+        return outside_symbols(masked, self.normalized)
+
+    def _segments(self, masked: Masked, prefix: str) -> tuple[list[_Segment], list[str]]:
         """The text itself, or what it is split into if it has more than `max_tokens`."""
+        text, originals = masked
         encode = self.model.source.encode
         # A token covers at least one byte, so short lines need not be encoded.
         if 4 * len(text) < self.max_tokens or len(encode([text])[0]) <= self.max_tokens:
-            return [_Segment(text, prefix)], [""]
+            return [_Segment(text, prefix, originals)], [""]
         chunks = split_line(text, self.max_tokens, lambda texts: [len(ids) for ids in encode(texts)])
-        segments = [_Segment(chunk.text, "" if i else prefix) for i, chunk in enumerate(chunks)]
+        own = [Masked(chunk.text, ()) for chunk in chunks]
+        if self.placeholders is not None:
+            own = [renumbered(chunk.text, originals) for chunk in chunks]
+        segments = [_Segment(one.text, "" if i else prefix, one.originals) for i, one in enumerate(own)]
         return segments, [chunk.separator for chunk in chunks]
 
     def _search(self, segments: Sequence[_Segment], wanted: Wanted) -> dict[_Segment, Translation]:
@@ -191,7 +220,7 @@ class ExportedTranslator:
             batch = [segments[row] for row in rows]
             prefixes, forced = None, list[int]()
             if any(segment.prefix for segment in batch):
-                prefixes = model.target.encode([self.normalized(segment.prefix) for segment in batch])
+                prefixes = model.target.encode([self._prefix(segment) for segment in batch])
                 forced = sorted({token for prefix in prefixes for token in prefix})
             decoding = model.encode([ids[row] for row in rows], forced=forced)
             found = search(
@@ -229,7 +258,8 @@ class ExportedTranslator:
         text = self.model.target.decode(hypothesis.tokens, unknown)
         prefix = segment.prefix if text.startswith(segment.prefix) else ""
         # C1 control characters that were spelled in bytes, which search cannot ban; those of the prefix stay.
-        return prefix + _C1.sub("\ufffd", text[len(prefix) :])
+        text = prefix + _C1.sub("\ufffd", text[len(prefix) :])
+        return text if self.placeholders is None else restore(text, segment.originals)
 
     def _translation(
         self, source: str, ids: Sequence[int], hypothesis: Hypothesis, text: str, wanted: Wanted

@@ -78,7 +78,7 @@ class RunModel:
         vocabulary = translator.vocabularies.source
         return split_text(
             text,
-            replace_surrogates(translator.normalization(text)),
+            replace_surrogates(translator.normalization.without_placeholders(text)),
             translator.max_tokens,
             lambda texts: vocabulary.encode(texts).lengths.tolist(),
         )

@@ -73,7 +73,7 @@ class PairScorer:
     ) -> list[Translation]:
         """log P(target | source) of each pair, <eos> included; a pair of two blank texts is blank."""
         pairs = [
-            [replace_surrogates(self.normalization(text)) for text in pair]
+            self.normalization.pair(*map(replace_surrogates, pair))
             for pair in zip(sources, targets, strict=True)
         ]
         source = self.vocabularies.source.encode([text for text, _ in pairs])

@@ -50,7 +50,7 @@ def load_models(
         if other.normalization != first.normalization:
             raise UsageError(
                 f"{other.path} and {first.path} normalize text differently",
-                hint="the runs of an ensemble need the same data.lowercase and data.normalization",
+                hint="the runs of an ensemble need the same data.lowercase, data.normalization and data.placeholders",
             )
     if not isinstance(search, SearchConfig):
         search = first.config.search.changed(search or {})

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from nmt_cli.corpus.cleaning import Normalization
 from nmt_cli.errors import UsageError
+from nmt_cli.runtime.placeholders import Masked, renumbered
 from nmt_cli.runtime.segments import replace_surrogates, split_line
 from nmt_cli.translator.terminology import RequiredTerm
 from nmt_cli.vocabulary import Vocabulary
@@ -21,6 +22,9 @@ class Segment(NamedTuple):
     prefix: str  # of its translation
     number: int  # determines, with search.seed, what is sampled
     required: tuple[RequiredTerm, ...] = ()  # terms that its translation must contain
+    originals: tuple[str, ...] | None = (
+        None  # what its symbols stand for; None: placeholders are ordinary text
+    )
 
 
 class SegmentedLine(NamedTuple):
@@ -41,19 +45,31 @@ def segment_lines(
     max_tokens: int | None,
 ) -> list[SegmentedLine]:
     """The lines to translate, normalized, and split if they have more than `max_tokens`; blank ones are left out."""
-    normalized = [replace_surrogates(normalization(text)) for text in texts]
-    rows = [row for row, text in enumerate(normalized) if text.strip()]
-    too_long = _too_long([normalized[row] for row in rows], vocabulary, max_tokens)
+    normalized = [normalization.masked(replace_surrogates(text)) for text in texts]
+    rows = [row for row, masked in enumerate(normalized) if masked.text.strip()]
+    too_long = _too_long([normalized[row].text for row in rows], vocabulary, max_tokens)
+    has_symbols = normalization.placeholders is not None
     lines = []
     for row, is_too_long in zip(rows, too_long, strict=True):
-        text, prefix, number = normalized[row], prefixes[row], first_line + row
+        masked, prefix, number = normalized[row], prefixes[row], first_line + row
         if not is_too_long or max_tokens is None:
-            lines.append(SegmentedLine(row, (Segment(text, prefix, number),), ("",)))
+            originals = masked.originals if has_symbols else None
+            segment = Segment(masked.text, prefix, number, originals=originals)
+            lines.append(SegmentedLine(row, (segment,), ("",)))
             continue
-        chunks = split_line(text, max_tokens, lambda texts: vocabulary.encode(texts).lengths.tolist())
+        chunks = split_line(masked.text, max_tokens, lambda texts: vocabulary.encode(texts).lengths.tolist())
+        own = [
+            renumbered(chunk.text, masked.originals) if has_symbols else Masked(chunk.text, ())
+            for chunk in chunks
+        ]
         segments = (
-            Segment(chunk.text, "" if i else prefix, number + i * _NUMBER_STRIDE)
-            for i, chunk in enumerate(chunks)
+            Segment(
+                text,
+                "" if i else prefix,
+                number + i * _NUMBER_STRIDE,
+                originals=originals if has_symbols else None,
+            )
+            for i, (text, originals) in enumerate(own)
         )
         lines.append(SegmentedLine(row, tuple(segments), tuple(chunk.separator for chunk in chunks)))
     return lines

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.config import SearchConfig
+from nmt_cli.runtime.placeholders import restore
 from nmt_cli.runtime.segments import join_texts
 from nmt_cli.runtime.words import Groups, Links, group_pieces, words_of
 from nmt_cli.search import Hypothesis, SearchNode
@@ -170,7 +171,7 @@ def translation_of_hypotheses(
         translation_of_ids(
             segment.text,
             source_ids,
-            decode_hypothesis(hypothesis, segment.text, vocabularies, prefix=segment.prefix),
+            _text(segment, hypothesis, vocabularies),
             hypothesis.tokens,
             vocabularies,
             details,
@@ -185,6 +186,11 @@ def translation_of_hypotheses(
     if segment.required:
         translations = [replace(one, terms=check_terms(segment.required, one.text)) for one in translations]
     return replace(translations[0], n_best=tuple(translations)) if n_best else translations[0]
+
+
+def _text(segment: Segment, hypothesis: Hypothesis, vocabularies: Vocabularies) -> str:
+    text = decode_hypothesis(hypothesis, segment.text, vocabularies, prefix=segment.prefix)
+    return text if segment.originals is None else restore(text, segment.originals)
 
 
 def join_segments(

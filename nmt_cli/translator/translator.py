@@ -87,7 +87,7 @@ class Translator:
         self.normalization = normalization or Normalization()
         self.device = torch.device(device)
         self.batch_tokens = batch_tokens
-        self.terminology = Terminology(Glossary(normalization=self.normalization))
+        self.terminology = Terminology(Glossary(normalization=self.normalization.without_placeholders))
         self._autocast = autocast
         self.models = tuple(several)
         self._scorer: Scorer[Any, Any] = (
@@ -163,7 +163,7 @@ class Translator:
         inflection   number of letters that may follow each word of a source term
         banned       words or phrases that no translation may contain
         """
-        normal = self.normalization
+        normal = self.normalization.without_placeholders
         glossary = Glossary(terms, case=case, inflection=inflection, normalization=normal)
         if glossary:
             check_constrained(self.config)
@@ -410,7 +410,9 @@ class Translator:
         return translations
 
     def _encode_prefixes(self, segments: Sequence[Segment]) -> Ragged:
-        return self.vocabularies.target.encode([self.normalization(segment.prefix) for segment in segments])
+        return self.vocabularies.target.encode(
+            [self.normalization.target(segment.prefix, segment.originals or ()) for segment in segments]
+        )
 
 
 def _refuse_string(*arguments: Sequence[str] | None) -> None:
