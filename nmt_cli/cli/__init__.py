@@ -1,8 +1,7 @@
 """The command `nmt`. Only this package uses typer and rich.
 
 app           the command and its subcommands
-boundary      errors become a message, a hint and an exit code
-help          how --help looks
+boundary      errors become a message, a hint and an exit code; how --help looks
 commands/     one module per command: parse, call the library, show
 options/      one alias per option, and checks before heavy imports
 display/      terminal output

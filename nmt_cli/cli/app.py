@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from nmt_cli import __version__
-from nmt_cli.cli.boundary import Boundary
+from nmt_cli.cli.boundary import Boundary, PlainCommand
 from nmt_cli.cli.commands import (
     align_eval,
     average,
@@ -24,7 +24,6 @@ from nmt_cli.cli.commands import (
     train,
     translate,
 )
-from nmt_cli.cli.help import PlainCommand
 
 # In the order of the help page: panel, and the functions whose names are the names of the commands.
 COMMANDS = {

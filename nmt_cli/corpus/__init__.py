@@ -1,18 +1,16 @@
 """Parallel text. Reading order:
 
-spec                  SPEC: how users name a corpus on the command line
-locate                the files of a SPEC, and hints if they are missing
-block                 a block of pairs
-readers               any SPEC as a stream of blocks: text files, TSV, JSON lines
-csv_reader            CSV with a header
-archive_reader        ZIP archives of text files
-localization          TMX, PO and XLIFF as streams of units
-localization_reader   units as blocks of pairs
-hub                   datasets on the Hugging Face Hub
-cleaning              normalization and filters
-duplicates            fingerprints: duplicates and held-out sets
-workers               worker processes that keep the order of a stream
-checks                warnings about common problems
+spec           SPEC: how users name a corpus on the command line
+locate         the files of a SPEC, and hints if they are missing
+block          a block of pairs, and a unit of a localization file
+readers        any SPEC as a stream of blocks: text files, also in a ZIP archive
+tables         TSV, JSON lines and CSV
+localization   TMX, PO and XLIFF as streams of units and of blocks
+hub            datasets on the Hugging Face Hub
+cleaning       normalization and filters
+duplicates     fingerprints: duplicates and held-out sets
+workers        worker processes that keep the order of a stream
+checks         warnings about common problems
 """
 
 from nmt_cli.corpus.block import Block

@@ -1,4 +1,4 @@
-"""A block: consecutive pairs of one corpus, and what every reader needs to make one."""
+"""What readers yield: a block of consecutive pairs of a corpus, or a unit of a localization file."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -8,6 +8,13 @@ MALFORMED = "malformed"
 # Keys of `Block.removed`, next to those of the line reader.
 INNER_NEWLINE = "inner newline"
 SEVERAL_VARIANTS = "several variants"
+# Why a unit is not a pair to learn from. The names appear in the data card.
+UNTRANSLATED = "untranslated"
+FUZZY = "fuzzy"
+OBSOLETE = "obsolete"
+NOT_TRANSLATABLE = "not_translatable"
+MISSING_LANGUAGE = "missing_language"
+OTHER_LANGUAGE = "other_language"
 
 _NOTHING: Mapping[str, int] = {}  # a plain dict, because blocks are sent between processes
 
@@ -31,9 +38,8 @@ class Block(NamedTuple):
     removed: Mapping[str, int] = _NOTHING  # what the reader removed, for the warnings
     numbers: Sequence[int] = ()  # of the rows, if they are not consecutive: lines where entries start
     skipped: Sequence[Skipped] = ()
-    file: tuple[str, int] | None = (
-        None  # of a corpus of several files: its name, and the lines of those before it
-    )
+    # Of a corpus of several files: the name of this one, and the number of lines of those before it.
+    file: tuple[str, int] | None = None
     variants: Mapping[str, int] = _NOTHING  # pairs by the language codes in the file, such as "source en-US"
 
     def number(self, row: int) -> int:
@@ -49,3 +55,17 @@ def remove_newlines(texts: list[str]) -> int:
     for row in rows:
         texts[row] = " ".join(part.strip() for part in texts[row].split("\n")).strip()
     return len(rows)
+
+
+class Unit(NamedTuple):
+    """One pair of a localization file, with line breaks as they are."""
+
+    line: int  # where it starts, from 1
+    source: str
+    target: str
+    skipped: str = ""  # the reason; "" for a finished translation
+    context: str = ""  # what distinguishes equal sources, such as the msgctxt of PO
+    source_code: str = ""  # the language codes in the file, if it has any
+    target_code: str = ""
+    several: bool = False  # the unit has more than one variant of a language, and the first was taken
+    damaged: bool = False  # it has bytes that cannot be decoded

@@ -5,7 +5,7 @@ import glob
 from pathlib import Path
 from typing import Literal
 
-from nmt_cli.corpus.localization.units import LocalizationFormat, localization_format
+from nmt_cli.corpus.localization.reader import LocalizationFormat, localization_format
 from nmt_cli.errors import CorpusError, NmtError
 from nmt_cli.files.byte_stream import COMPRESSIONS, similar_files, uncompressed_name
 

@@ -1,27 +1,32 @@
 """Any SPEC as a stream of blocks of pairs.
 
-TSV and JSON lines are read here: each is a `RowParser` over the lines of one file. A row that is not a pair keeps
-its number and its text, so that nothing after it shifts. Other formats have their own modules.
+Files of lines are read here: two text files, the same inside a Moses archive as OPUS distributes them (a ZIP file with
+one text file for each language, read as streams without unpacking), and lines with a pair each. Other formats have
+their own modules.
 """
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
 
-from nmt_cli.corpus.archive_reader import find_members, read_member
-from nmt_cli.corpus.block import INNER_NEWLINE, MALFORMED, UNDECODABLE, Block, remove_newlines
+from nmt_cli.corpus.block import INNER_NEWLINE, MALFORMED, UNDECODABLE, Block
 from nmt_cli.corpus.checks.alignment import unequal_error
-from nmt_cli.corpus.csv_reader import read_csv
-from nmt_cli.corpus.localization_reader import read_localization
+from nmt_cli.corpus.localization.reader import read_localization
 from nmt_cli.corpus.spec import Spec
+from nmt_cli.corpus.tables import JsonRows, PlainRows, RowParser, TsvRows, read_csv
 from nmt_cli.errors import CorpusError
 from nmt_cli.files.byte_stream import STANDARD_INPUT, read_chunks, standard_input
+from nmt_cli.files.languages import matches, normalized
 from nmt_cli.files.line_reader import LineReader
 
-_EXAMPLE_CHARACTERS = 80
+_CHUNK_BYTES = 1 << 18
+# Text compresses to a tenth or so; deflate cannot do better than 1032 to 1.
+_MAX_RATIO = 200
+_SMALL_BYTES = 1 << 26
+_SHOWN_MEMBERS = 6
 
 
 def read_pairs(spec: Spec, *, block_pairs: int = 8192) -> Iterator[Block]:
@@ -103,7 +108,7 @@ def _read_two(sides: Sequence[LineReader], block_pairs: int) -> Iterator[Block]:
         first += len(source_lines)
 
 
-def _read_rows(name: str, chunks: Iterable[bytes], parser: "RowParser", block_pairs: int) -> Iterator[Block]:
+def _read_rows(name: str, chunks: Iterable[bytes], parser: RowParser, block_pairs: int) -> Iterator[Block]:
     reader = LineReader(name, chunks)
     first = 1
     while lines := reader.take(block_pairs):
@@ -127,166 +132,62 @@ def _empty(name: str) -> CorpusError:
     return CorpusError(f"{name} is empty", hint="use a corpus that is not empty")
 
 
-class RowParser(Protocol):
-    """Turns the lines of a file into a block of pairs."""
-
-    def parse(self, lines: list[str], first: int) -> Block:
-        """The pairs of consecutive lines; the number of the first line is `first`."""
-        ...
-
-
-class PlainRows:
-    """Monolingual text: each line is a text."""
-
-    def parse(self, lines: list[str], first: int) -> Block:
-        """See RowParser."""
-        return Block(first, [""] * len(lines), lines, {})
+def find_members(path: Path, source_lang: str, target_lang: str) -> tuple[str, str]:
+    """The names of the two files in an archive whose extensions are the languages, such as `Tatoeba.de-en.de`."""
+    names = [info.filename for info in _members(path)]
+    source, target = (_member(path, names, language) for language in (source_lang, target_lang))
+    return source, target
 
 
-class TsvRows:
-    """Columns are separated by tabs and by nothing else; quotes are ordinary characters."""
-
-    def __init__(self, name: str, columns: tuple[int, int]) -> None:
-        self._name = name
-        self._columns = columns
-
-    def parse(self, lines: list[str], first: int) -> Block:
-        """See RowParser."""
-        source, target, damage = _split_pairs(lines, self._pair)
-        if first == 1 and _mostly(damage, lines):
-            raise self._no_pairs(lines, next(iter(damage)))
-        return Block(first, source, target, damage)
-
-    def _pair(self, line: str) -> tuple[str, str] | None:
-        cells = line.split("\t")
-        try:
-            return cells[self._columns[0] - 1], cells[self._columns[1] - 1]
-        except IndexError:
-            return None
-
-    def _no_pairs(self, lines: Sequence[str], row: int) -> CorpusError:
-        columns = lines[row].count("\t") + 1
-        source, target = self._columns
-        wanted, choice = f"columns {source} and {target}", "two, such as x.tsv#1,3"
-        if source == target:  # monolingual text
-            wanted, choice = f"column {target}", "one, such as x.tsv#1"
-        return CorpusError(
-            f"{self._name}: most rows have no {wanted}; "
-            f"row {row + 1} has {columns} column{'s'[: columns != 1]}: {_example(lines[row])}",
-            hint=f"columns are separated by tabs and counted from 1; choose {choice}",
-        )
-
-
-class JsonRows:
-    """One JSON object per line: `translation` with both languages, two language codes, or chosen fields."""
-
-    def __init__(self, name: str, fields: tuple[str, str] | None, source_lang: str, target_lang: str) -> None:
-        self._name = name
-        self._fields = fields or (source_lang, target_lang)
-        self._nested = fields is None
-
-    def parse(self, lines: list[str], first: int) -> Block:
-        """See RowParser."""
-        source, target, damage = _split_pairs(lines, self._pair)
-        if first == 1 and _mostly(damage, lines):
-            raise self._no_pairs(lines, next(iter(damage)))
-        newlines = remove_newlines(source) + remove_newlines(target)
-        for side in (source, target):
-            damage.update(dict.fromkeys(_replace_surrogates(side), UNDECODABLE))
-        return Block(first, source, target, damage, {INNER_NEWLINE: newlines} if newlines else {})
-
-    def _pair(self, line: str) -> tuple[str, str] | None:
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            return None
-        if not isinstance(row, dict):
-            return None
-        if self._nested and isinstance(row.get("translation"), dict):
-            row = row["translation"]
-        texts = [_lookup(row, field) for field in self._fields]
-        # null means that there is no text, which is not the same as a missing field.
-        source, target = ("" if text is None else text for text in texts)
-        return (source, target) if isinstance(source, str) and isinstance(target, str) else None
-
-    def _no_pairs(self, lines: Sequence[str], row: int) -> CorpusError:
-        one = self._fields[0] == self._fields[1]  # monolingual text
-        wanted = " and ".join(map(repr, self._fields[one:]))
-        try:
-            names = _field_names(json.loads(lines[row]))
-        except (ValueError, RecursionError):
-            return CorpusError(
-                f"{self._name}: most rows are not JSON; row {row + 1} is {_example(lines[row])}",
-                hint="write one object per line, such as "
-                + (f'{{"{self._fields[0]}": "…"}}' if one else '{"translation": {"de": "…", "en": "…"}}'),
-            )
-        return CorpusError(
-            f"{self._name}: most rows have no text in {wanted}; row {row + 1} is {_example(lines[row])}",
-            hint=f"choose {'a field with #FIELD' if one else 'two fields with #SOURCE,TARGET'}; "
-            f"fields are {', '.join(names) or '(none)'}",
-        )
-
-
-def _split_pairs(
-    lines: list[str], pair_of: Callable[[str], tuple[str, str] | None]
-) -> tuple[list[str], list[str], dict[int, str]]:
-    """Sources, targets and damage; a line without a pair is the source of its row."""
-    source: list[str] = []
-    target: list[str] = []
-    damage: dict[int, str] = {}
-    for row, line in enumerate(lines):
-        pair = pair_of(line)
-        if pair is None:
-            pair = (line, "")
-            if line and not line.isspace():
-                damage[row] = MALFORMED
-        source.append(pair[0])
-        target.append(pair[1])
-    return source, target, damage
-
-
-def _replace_surrogates(texts: list[str]) -> list[int]:
-    """JSON can escape half of a surrogate pair, which UTF-8 cannot encode: put U+FFFD, in place; those rows."""
+def read_member(path: Path, name: str) -> Iterator[bytes]:
+    """The content of a file in an archive, in chunks."""
     try:
-        "".join(texts).encode()
-    except UnicodeEncodeError:
-        pass
-    else:
-        return []
-    rows = []
-    for row, text in enumerate(texts):
-        repaired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        if repaired != text:
-            texts[row] = repaired
-            rows.append(row)
-    return rows
+        with zipfile.ZipFile(path) as archive:
+            info = archive.getinfo(name)
+            if info.file_size > max(_SMALL_BYTES, _MAX_RATIO * info.compress_size):
+                raise CorpusError(
+                    f"{path}: {name} expands from {info.compress_size:,} to {info.file_size:,} bytes",
+                    hint="text does not compress that well, so this is not a corpus; unpack it yourself to be sure",
+                )
+            with archive.open(info) as member:
+                while chunk := member.read(_CHUNK_BYTES):
+                    yield chunk
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+        raise _damaged(path, error) from error
+    except (RuntimeError, NotImplementedError) as error:  # encrypted, or another compression
+        raise CorpusError(
+            f"{path}: {name} cannot be read: {error}", hint="unpack it, and give the two files"
+        ) from error
 
 
-def _lookup(row: dict[str, Any], field: str) -> object:
-    """A field by its name or path (`translation.de`); 0, which is not text, if it is missing."""
-    if field in row:
-        return row[field]
-    value: Any = row
-    for key in field.split("."):
-        if not isinstance(value, dict) or key not in value:
-            return 0
-        value = value[key]
-    return value
+def _members(path: Path) -> list[zipfile.ZipInfo]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [info for info in archive.infolist() if not info.is_dir()]
+    except (zipfile.BadZipFile, OSError) as error:
+        raise _damaged(path, error) from error
 
 
-def _field_names(row: object) -> list[str]:
-    if not isinstance(row, dict):
-        return []
-    names = []
-    for key, value in row.items():
-        names += [f"{key}.{inner}" for inner in value] if isinstance(value, dict) else [str(key)]
-    return names[:20]
+def _member(path: Path, names: list[str], language: str) -> str:
+    suffixes = {name: Path(name).suffix.removeprefix(".") for name in names}
+    found = [name for name, suffix in suffixes.items() if suffix and matches(suffix, language)]
+    exact = [name for name in found if normalized(suffixes[name]) == normalized(language)]
+    found = exact or found
+    if len(found) == 1:
+        return found[0]
+    shown = ", ".join(found or names[:_SHOWN_MEMBERS]) + (
+        ", …" if not found and len(names) > _SHOWN_MEMBERS else ""
+    )
+    if found:
+        raise CorpusError(
+            f"{path} has several files for {language}: {shown}",
+            hint="unpack it, and give two files: a.de,a.en",
+        )
+    raise CorpusError(
+        f"{path} has no file for {language}",
+        hint=f"a Moses archive has a file for each language, such as NAME.{language}; this one has {shown or 'none'}",
+    )
 
 
-def _mostly(damage: dict[int, str], lines: Sequence[str]) -> bool:
-    return len(damage) > 0.5 * sum(bool(line) and not line.isspace() for line in lines)
-
-
-def _example(line: str) -> str:
-    # repr, so that control characters in a file do not reach the terminal
-    return repr(line if len(line) <= _EXAMPLE_CHARACTERS else line[:_EXAMPLE_CHARACTERS] + "…")
+def _damaged(path: Path, error: Exception) -> CorpusError:
+    return CorpusError(f"{path} is damaged or not a ZIP archive: {error}", hint="download it again")

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from nmt_cli.corpus.localization.units import LocalizationFormat
+from nmt_cli.corpus.localization.reader import LocalizationFormat
 from nmt_cli.corpus.locate import (
     exists,
     find_localization,

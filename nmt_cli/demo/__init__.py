@@ -7,12 +7,10 @@ How a sentence comes about, in reading order:
 
     lexicon            the words of both languages, and which go together
     tree               the meaning of a sentence as a tree: who does what to whom, when
-    dice               random choices, which remember what the sentence has said so far
-    phrases            random people, things, places and times
+    phrases            random choices, which remember what the sentence has said so far; people, things, places, times
     clauses            random clauses around them: what somebody does
     complements        how something is; questions and infinitives, alone or inside another clause
-    sentences          whole sentences: clauses joined by and, because, that…
-    chains             sentences of widely varying length from a small lexicon
+    sentences          whole sentences: clauses joined by and, because, that…; sentences of widely varying length
     english, german    the linearizers: from a tree to a sentence
     corpus             the splits and the files
 """

@@ -7,9 +7,8 @@ how many relative clauses may still stand inside one another.
 from functools import cache
 
 from nmt_cli.demo import lexicon, phrases, tree
-from nmt_cli.demo.dice import Dice
 from nmt_cli.demo.lexicon import BE, WORDS, Adjective, Noun, Pronoun, Slot, Verb, adjectives, nouns
-from nmt_cli.demo.phrases import noun_phrase, person, place
+from nmt_cli.demo.phrases import Dice, noun_phrase, person, place
 from nmt_cli.demo.tree import Clause, Constituent, Gap, NounPhrase, Phrase, PrepPhrase, Quality
 
 VAGUE = ("indefinite", "bare", "count")

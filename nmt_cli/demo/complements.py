@@ -17,7 +17,6 @@ from nmt_cli.demo.clauses import (
     quality,
     with_relative,
 )
-from nmt_cli.demo.dice import Dice
 from nmt_cli.demo.lexicon import (
     ADJECTIVES,
     BE,
@@ -34,7 +33,7 @@ from nmt_cli.demo.lexicon import (
     adjectives,
     nouns,
 )
-from nmt_cli.demo.phrases import count, name, noun_phrase, person, some_adjective, you
+from nmt_cli.demo.phrases import Dice, count, name, noun_phrase, person, some_adjective, you
 from nmt_cli.demo.tree import (
     OBJECTS,
     Clause,

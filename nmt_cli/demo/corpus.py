@@ -6,7 +6,7 @@ test sentence, and every test sentence has one. Validation has the distribution 
 sentence separates the two. From 5,000 training pairs on, training has every word of the other sets, in other
 combinations; fewer pairs cannot contain them all.
 
-Chains of short clauses (`chains`) have too few words for that: there, only whole sentences are held out.
+Chains of short clauses (`chained_sentence`) have too few words for that: there, only whole sentences are held out.
 """
 
 from collections.abc import Iterator
@@ -17,8 +17,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from nmt_cli.demo import english, german
-from nmt_cli.demo.chains import MAX_CLAUSES, MIN_CLAUSES, chained_sentence
-from nmt_cli.demo.sentences import sentence
+from nmt_cli.demo.sentences import MAX_CLAUSES, MIN_CLAUSES, chained_sentence, sentence
 from nmt_cli.demo.tree import Sentence, combinations
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import new_directory

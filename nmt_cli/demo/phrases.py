@@ -1,13 +1,17 @@
-"""Random phrases: people and things, places and times."""
+"""Random choices, and the random phrases made with them: people and things, places and times."""
 
+from collections.abc import Sequence
 from functools import cache
+from random import Random
+from typing import TypeVar
 
 from nmt_cli.demo import lexicon
-from nmt_cli.demo.dice import Dice
-from nmt_cli.demo.lexicon import PLACES, PRONOUNS, WORDS, Adjective, Noun, Pronoun, Word, nouns
+from nmt_cli.demo.lexicon import PLACES, PRONOUNS, WORDS, Adjective, Noun, Pronoun, Verb, Word, nouns
 from nmt_cli.demo.tree import Both, Constituent, NounPhrase, Person, Phrase, PrepPhrase
 
-ME, WE, HE = PRONOUNS["I"], PRONOUNS["we"], PRONOUNS["he"]
+Choice = TypeVar("Choice")
+Lexeme = TypeVar("Lexeme", Noun, Word, Verb)
+
 SPOUSES = {"husband": "f", "wife": "m"}  # the gender of the owner
 SINGULAR_KINDS = ("kin", "cause", "event", "room", "place", "vehicle", "device")
 ADJECTIVE_RATES = {"kin": 0.1, "job": 0.2, "circle": 0.15}
@@ -18,6 +22,57 @@ FUTURE_TIMES = {"future": 34, "weekday": 20, "date": 10, "span": 12, "clock": 14
 WHOLE_DAYS = ("yesterday", "tomorrow", "the day before yesterday", "the day after tomorrow", "every day")
 MINUTES = (0, 0, 0, 5, 10, 15, 15, 20, 30, 30, 30, 40, 45, 45, 50, 55)
 MONTHS, UNITS, (SHORE,) = nouns("month"), nouns("unit"), nouns("shore")
+
+
+class Dice:
+    """Draws from a random stream, and remembers what the sentence has said so far."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random.random
+        self.used: set[str] = set()
+        self.register = "du"  # how the sentence addresses people: du, ihr or Sie
+
+    def chance(self, probability: float) -> bool:
+        """True with this probability."""
+        return self.random() < probability
+
+    def pick(self, options: Sequence[Choice]) -> Choice:
+        """One of the options, all equally likely; faster than `random.choice`."""
+        return options[int(self.random() * len(options))]
+
+    def weighted(self, weights: dict[str, int]) -> str:
+        """One of the keys, each as likely as its weight."""
+        point = self.random() * sum(weights.values())
+        for key, weight in weights.items():
+            point -= weight
+            if point < 0:
+                return key
+        return next(reversed(weights))
+
+    def integer(self, low: int, high: int, *, skew: int = 1) -> int:
+        """A number from `low` to `high`, both included; a larger `skew` favors small ones."""
+        return low + int(self.random() ** skew * (high - low + 1))
+
+    def fresh(self, options: Sequence[Lexeme]) -> Lexeme:
+        """One of the words, preferably one that the sentence does not contain yet."""
+        word = self.pick(options)
+        for _ in range(6):
+            if not self.is_used(word):
+                break
+            word = self.pick(options)
+        self.used.add(_key(word))
+        return word
+
+    def is_used(self, word: Noun | Word | Verb) -> bool:
+        """Whether the sentence already contains the word."""
+        return _key(word) in self.used
+
+
+def _key(word: Noun | Word | Verb) -> str:
+    return word.german_participle if isinstance(word, Verb) else word.german
+
+
+ME, WE, HE = PRONOUNS["I"], PRONOUNS["we"], PRONOUNS["he"]
 
 
 def person(dice: Dice, *, joined: bool = True) -> Phrase:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from nmt_cli.corpus import parse_spec, read_pairs
-from nmt_cli.corpus.localization.units import localization_format, read_units
+from nmt_cli.corpus.localization.reader import localization_format, read_units
 from nmt_cli.corpus.locate import table_kind
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.files.byte_stream import check_readable

@@ -1,4 +1,7 @@
-"""The result for people: an HTML page (report.html, report.css) and a Markdown table."""
+"""The result for people: an HTML page (report.html, report.css) and a Markdown table.
+
+A report can be passed on: it says nothing about the directories of the machine it was made on.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ from markupsafe import Markup
 from nmt_cli.drawing.attention import attention_svg
 from nmt_cli.drawing.charts import Series, Whisker, category_chart, histogram, whisker_chart
 from nmt_cli.drawing.markup import content_security_policy, literal, render, resource, table
+from nmt_cli.errors import DataWarning
 from nmt_cli.evaluation.breakdowns import Pieces, closest, differences
-from nmt_cli.evaluation.result import Comparison, Evaluation, Example, MetricScore, SystemResult
-from nmt_cli.evaluation.sharing import without_absolute_paths
+from nmt_cli.evaluation.result import Comparison, Evaluation, Example, MetricScore, SystemResult, TextFacts
 from nmt_cli.evaluation.systems import System
-from nmt_cli.evaluation.texts import language_of
+from nmt_cli.evaluation.texts import distinct_names, language_of
 
 _PACKAGE = "nmt_cli.evaluation"
 _COLORS = 6  # systems that get a color of their own in charts: --c0 … --c5
@@ -296,3 +299,41 @@ def _facts(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
             yield system.name, f"model SHA-256 {system.run.model_sha256}; {settings}"
     versions = evaluation.versions
     yield "made by", f"nmt {versions.nmt}, sacreBLEU {versions.sacrebleu}, Python {versions.python}"
+
+
+def without_absolute_paths(evaluation: Evaluation) -> Evaluation:
+    """The result with the names of files and directories in place of their absolute paths."""
+    texts = [*evaluation.references, *filter(None, [evaluation.source])]
+    names = [text.name for text in (*texts, *(system.text for system in evaluation.systems))]
+    names += [system.run.path for system in evaluation.systems if system.run is not None]
+    names += [evaluation.training_data] if evaluation.training_data is not None else []
+    absolute = [Path(name) for name in dict.fromkeys(names) if Path(name).is_absolute()]
+    shorter = dict(zip(map(str, absolute), distinct_names(absolute), strict=True))
+    return evaluation.model_copy(
+        update={
+            "references": [_text(text, shorter) for text in evaluation.references],
+            "source": _text(evaluation.source, shorter) if evaluation.source is not None else None,
+            "training_data": shorter.get(evaluation.training_data or "", evaluation.training_data),
+            "systems": [_system(system, shorter) for system in evaluation.systems],
+            "warnings": [_warning(warning, shorter) for warning in evaluation.warnings],
+        }
+    )
+
+
+def _text(text: TextFacts, shorter: Mapping[str, str]) -> TextFacts:
+    return text.model_copy(update={"name": shorter.get(text.name, text.name)})
+
+
+def _system(system: SystemResult, shorter: Mapping[str, str]) -> SystemResult:
+    run = system.run
+    if run is not None:
+        run = run.model_copy(update={"path": shorter.get(run.path, run.path)})
+    warnings = [_warning(warning, shorter) for warning in system.warnings]
+    return system.model_copy(update={"text": _text(system.text, shorter), "run": run, "warnings": warnings})
+
+
+def _warning(warning: DataWarning, shorter: Mapping[str, str]) -> DataWarning:
+    message, hint = warning.message, warning.hint
+    for path in sorted(shorter, key=len, reverse=True):  # a path may be the beginning of another
+        message, hint = message.replace(path, shorter[path]), hint.replace(path, shorter[path])
+    return DataWarning(warning.name, message, hint)

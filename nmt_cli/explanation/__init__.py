@@ -3,9 +3,8 @@
 explanation      `Explanation`, the value: words, attention, confidence, alternatives, the beam
 explainer        `Explainer`: search and forced decoding of a sentence with the model of a run
 self_attention   the self-attention maps of an LSTMN or a Transformer
-views            the script and style that draw them in a browser: elements.js, words.js, matrix.js, beam.js, views.js,
-                 views.css
-page             an interactive HTML page: page.html, page.css, page.js
+page             the scripts and style that draw them in a browser (elements.js, words.js, matrix.js, beam.js, views.js,
+                 views.css), and an interactive page of them: page.html, page.css, page.js
 
 The names exported here need no torch; `nmt_cli.explanation.explainer` does.
 """
@@ -22,8 +21,7 @@ from nmt_cli.explanation.explanation import (
     Word,
     explanations_json,
 )
-from nmt_cli.explanation.page import explanation_page
-from nmt_cli.explanation.views import views_script, views_style
+from nmt_cli.explanation.page import explanation_page, views_script, views_style
 
 __all__ = [
     "Alternative",

@@ -1,4 +1,7 @@
-"""An interactive page of explanations: one file that loads nothing and is safe with any text."""
+"""Explanations in a browser: scripts and styles that draw them, also for a server, and an interactive page.
+
+views.js describes the interface of the scripts. The page is one file that loads nothing and is safe with any text.
+"""
 
 import json
 from collections.abc import Sequence
@@ -8,9 +11,34 @@ from markupsafe import Markup
 from nmt_cli.drawing.attention import attention_svg
 from nmt_cli.drawing.markup import content_security_policy, render, resource
 from nmt_cli.explanation.explanation import Explanation
-from nmt_cli.explanation.views import views_script, views_style
 
 _PACKAGE = "nmt_cli.explanation"
+_SCRIPTS = ("elements.js", "words.js", "matrix.js", "beam.js", "views.js")  # each uses those before it
+_VIEWS = ("showExplanation", "showAttention", "showAlternatives", "showBeam", "showNBest")
+_PARTS = (  # for pages that draw words of their own
+    "make",
+    "roving",
+    "direction",
+    "percent",
+    "shade",
+    "confidenceBar",
+    "confidenceClass",
+    "levelOf",
+    "weightsOf",
+    "describeWord",
+)
+
+
+def views_script() -> str:
+    """A script that defines `nmtViews` and nothing else."""
+    body = "\n".join(resource(_PACKAGE, name) for name in _SCRIPTS)
+    exported = ", ".join((*_VIEWS, *_PARTS))
+    return f'const nmtViews = (() => {{\n"use strict";\n{body}\nreturn {{ {exported} }};\n}})();\n'
+
+
+def views_style() -> str:
+    """The style sheet of the views, with the colors of light and dark mode."""
+    return resource(_PACKAGE, "views.css")
 
 
 def explanation_page(explanations: Sequence[Explanation], *, open_beam: bool = False) -> str:

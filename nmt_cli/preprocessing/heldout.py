@@ -13,8 +13,7 @@ from nmt_cli.corpus.duplicates import Fingerprints, fingerprints, pair_fingerpri
 from nmt_cli.data.directory import SplitWriter
 from nmt_cli.errors import CorpusError
 from nmt_cli.files.languages import text_names
-from nmt_cli.preprocessing.encoding import Encoder, SplitStatistics
-from nmt_cli.preprocessing.spool import Page
+from nmt_cli.preprocessing.encoding import Encoder, Page, SplitStatistics
 from nmt_cli.vocabulary import Vocabularies
 
 _PAGE = 8192

@@ -21,8 +21,8 @@ from nmt_cli.corpus.duplicates import (
     repeated_rows,
     rows_sharing,
 )
+from nmt_cli.preprocessing.encoding import Page, Spool
 from nmt_cli.preprocessing.heldout import HeldOutSet
-from nmt_cli.preprocessing.spool import Page, Spool
 
 # The state of a row; the names are the reasons in the data card.
 _KEPT, _IN_HELDOUT, _DUPLICATE, _SHARES_HELDOUT, _HELD_OUT = range(5)

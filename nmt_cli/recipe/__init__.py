@@ -1,22 +1,28 @@
 """Published baselines, and a ladder of systems to learn from, with one command. Read in this order:
 
-definition   recipe.toml and expected.toml, and where recipes are found
+definition   recipe.toml and expected.toml, where recipes are found, whether a score is as expected
 sources      which corpora a recipe reads: on the hub, on the web, or below --data DIR
 fetch        downloads them; for --smoke, a few hundred pairs
 steps        one `nmt` command per step; recipe.json says which are done
 plan         the steps of a recipe: preprocess, train, translate, evaluate
-verdict      whether the score is as expected
 ladder       several systems on generated text, from no attention to beam search
 ladder_page  their results as a web page
 """
 
-from nmt_cli.recipe.definition import Expected, NamedRecipe, Recipe, find_recipe, recipe_names
+from nmt_cli.recipe.definition import (
+    Expected,
+    NamedRecipe,
+    Recipe,
+    Verdict,
+    check_score,
+    find_recipe,
+    recipe_names,
+)
 from nmt_cli.recipe.fetch import fetch
 from nmt_cli.recipe.ladder import Ladder, LadderPlan, NamedLadder, find_ladder, ladder_names
 from nmt_cli.recipe.plan import RecipePlan, make_plan
 from nmt_cli.recipe.sources import Corpora, choose_corpora
 from nmt_cli.recipe.steps import Choices, RecipeStep, StepLog, StepPlan
-from nmt_cli.recipe.verdict import Verdict, check_score
 
 __all__ = [
     "Choices",

@@ -1,11 +1,9 @@
 """Search for the best translation. Reading order:
 
 scorer        what search needs from a model or an ensemble
-candidates    the continuations of a step: the best, or sampled
-banned_words  words that must not occur, however they are segmented
+candidates    the continuations of a step: the best, sampled, or diverse
 constraints   what may not follow: banned tokens and words, lengths, repetitions, prefixes
 phrases       phrases that must occur: lexically constrained beam search
-diversity     groups of hypotheses that avoid each other: diverse beam search
 penalties     length normalization and coverage penalty
 stopping      when a sentence is finished; the rows of a batch, padded and compacted
 trace         backpointers, the hypotheses read off them, and the search tree
@@ -14,8 +12,8 @@ greedy        the loop for the best token alone
 beam          the loop for everything else, and `search`, the entry point
 """
 
-from nmt_cli.search.banned_words import BannedWords, build_banned_words
 from nmt_cli.search.beam import search
+from nmt_cli.search.constraints import BannedWords, build_banned_words
 from nmt_cli.search.phrases import Phrase, check_constrained
 from nmt_cli.search.scorer import Ensemble, ModelScorer, Scorer
 from nmt_cli.search.trace import Hypothesis, SearchNode, SearchTree

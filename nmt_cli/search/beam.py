@@ -16,17 +16,17 @@ from torch import Tensor
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.errors import NmtError
 from nmt_cli.model.protocol import MemoryT, StateT, padding_mask
-from nmt_cli.search.banned_words import BannedWords
 from nmt_cli.search.candidates import (
     Candidates,
     EndedAndOpen,
     best_candidates,
+    diverse_candidates,
     force,
     sample_candidates,
     split_ended,
     uniforms,
 )
-from nmt_cli.search.diversity import diverse_candidates
+from nmt_cli.search.constraints import BannedWords
 from nmt_cli.search.greedy import GreedyTrace, greedy_search
 from nmt_cli.search.hypotheses import OpenHypotheses, Sentences, start_sentences
 from nmt_cli.search.penalties import LengthNormalization, coverage_penalty

@@ -12,9 +12,8 @@ from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.model.protocol import State
-from nmt_cli.search.banned_words import BannedWords
 from nmt_cli.search.candidates import Candidates, sentence_seeds
-from nmt_cli.search.constraints import Constraints, History, build_constraints
+from nmt_cli.search.constraints import BannedWords, Constraints, History, build_constraints
 from nmt_cli.search.penalties import needs_attention
 from nmt_cli.search.phrases import Phrase, Progress, RequiredPhrases, build_required, required_tokens
 from nmt_cli.search.stopping import Finished, StepScores, StoppingRule, build_stopping

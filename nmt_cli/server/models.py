@@ -11,7 +11,7 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from nmt_cli.corpus.checks.identification import LetterProfile
+from nmt_cli.corpus.checks.language import LetterProfile
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.export.opening import is_export, runtime_errors
 from nmt_cli.runtime.segments import Chunk, replace_surrogates, split_line

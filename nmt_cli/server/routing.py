@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from nmt_cli.corpus.checks.identification import LetterProfile, identify
+from nmt_cli.corpus.checks.language import LetterProfile, identify
 from nmt_cli.corpus.checks.language_profiles import base_language
 from nmt_cli.errors import UsageError
 from nmt_cli.runtime.segments import join_texts

@@ -11,8 +11,7 @@ One batch, from plan to disk:
 
 Read in this order:
 
-request       `train`: a whole run in one call
-setup         `start` and `resume`: from directories to a Trainer
+setup         `start` and `resume`: from directories to a Trainer; `train`: a whole run in one call
 settings      settings inherited from the data or from --init, and changed on resume
 trainer       the loop
 learner       one update: forward, backward, step
@@ -36,8 +35,7 @@ from nmt_cli.training.reports import (
     ValidationReport,
     WarningReport,
 )
-from nmt_cli.training.request import TrainRequest, train
-from nmt_cli.training.setup import Machine, resume, start
+from nmt_cli.training.setup import Machine, TrainRequest, resume, start, train
 from nmt_cli.training.trainer import Trainer
 
 __all__ = [

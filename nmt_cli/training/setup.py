@@ -1,19 +1,19 @@
-"""Making a trainer: `start` for a new run, `resume` for an existing one."""
+"""Making a trainer: `start` for a new run, `resume` for an existing one; `train`, a whole run in one call."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
 
-from nmt_cli.config import Config, Resolved
+from nmt_cli.config import Config, Resolved, resolve
 from nmt_cli.config.defaults import DEVICE
 from nmt_cli.data.batches import TrainingBatches
-from nmt_cli.data.directory import DataDirectory
+from nmt_cli.data.directory import DataDirectory, preset_for
 from nmt_cli.errors import ConfigError, DirectoryError, UsageError
 from nmt_cli.files.guarded import GuardedDirectory
 from nmt_cli.model import build_model
@@ -26,7 +26,7 @@ from nmt_cli.run.weights import tensor_bytes, weights_of
 from nmt_cli.training.distributed import Group
 from nmt_cli.training.learner import Learner
 from nmt_cli.training.optimization import choose_precision
-from nmt_cli.training.reports import Clock, RunState, WarningReport
+from nmt_cli.training.reports import Clock, EndReport, Report, RunState, WarningReport
 from nmt_cli.training.run_writer import RunWriter, snapshot
 from nmt_cli.training.settings import changed_settings, with_data_settings, with_model_settings
 from nmt_cli.training.trainer import StopRequest, Trainer
@@ -301,3 +301,33 @@ def _repair(run: RunDirectory, state: RunState) -> None:
     run.publish(CONFIG, run.resolved.to_json().encode())
     if state.best_update is not None:
         run.publish(MODEL, tensor_bytes(Checkpoints(run.path).load_weights(state.best_update)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainRequest:
+    """What to train on, where to write, and with which settings."""
+
+    data: Path  # a data directory
+    out: Path  # the run directory to create
+    settings: Resolved | None = None  # None: the defaults for this data
+    init: Path | None = None  # a run whose weights to start from
+    overwrite: bool = False
+    machine: Machine = field(default_factory=Machine)
+
+
+def train(request: TrainRequest, report: Callable[[Report], None] = lambda report: None) -> EndReport:
+    """Train until a limit or early stopping ends it; `report` receives everything the trainer yields."""
+    settings = request.settings or resolve(preset=preset_for(request.data))
+    last: Report | None = None
+    with start(
+        request.data,
+        request.out,
+        settings,
+        init=request.init,
+        overwrite=request.overwrite,
+        machine=request.machine,
+    ) as trainer:
+        for last in trainer.run():
+            report(last)
+    assert isinstance(last, EndReport)
+    return last

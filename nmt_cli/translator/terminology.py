@@ -17,7 +17,7 @@ from nmt_cli.config.defaults import TERMS_CASE, TERMS_INFLECTION, TermsCase
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.files.byte_stream import check_readable, read_chunks
 from nmt_cli.files.line_reader import LineReader
-from nmt_cli.search.banned_words import normal_form
+from nmt_cli.search.constraints import normal_form
 
 # Thai, Lao, Burmese, Khmer, Japanese, Chinese
 _NO_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff"

@@ -6,8 +6,8 @@ from hashlib import sha256
 import pytest
 
 from nmt_cli.demo import DemoCorpus, generate
-from nmt_cli.demo.chains import DONE, NAMES, THINGS
 from nmt_cli.demo.corpus import words
+from nmt_cli.demo.sentences import DONE, NAMES, THINGS
 from nmt_cli.errors import UsageError
 
 CLAUSES = 4

@@ -6,8 +6,8 @@ import pytest
 
 from nmt_cli.demo import lexicon
 from nmt_cli.demo.complements import described
-from nmt_cli.demo.dice import Dice
 from nmt_cli.demo.lexicon import EXIST, PRONOUNS, THERE, Pronoun
+from nmt_cli.demo.phrases import Dice
 from nmt_cli.demo.tree import (
     Body,
     Both,

@@ -10,7 +10,7 @@ import torch
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.errors import UsageError
 from nmt_cli.search import BannedWords, build_banned_words
-from nmt_cli.search.banned_words import normal_form
+from nmt_cli.search.constraints import normal_form
 from nmt_cli.vocabulary.token_ids import EOS
 from tests.search.toy import Toy
 
@@ -93,6 +93,6 @@ def test_case_counts_unless_it_is_ignored(ignore_case: bool, excluded: bool) -> 
 
 
 def test_too_many_words_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nmt_cli.search.banned_words._MAX_ENTRIES", 1000)
+    monkeypatch.setattr("nmt_cli.search.constraints._MAX_ENTRIES", 1000)
     with pytest.raises(UsageError, match="100 banned words are too many for a vocabulary of 15 tokens"):
         automaton(*(f"word{number}" for number in range(100)))

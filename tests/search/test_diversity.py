@@ -6,8 +6,7 @@ import torch
 from nmt_cli.config import resolve
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.errors import ConfigError
-from nmt_cli.search.candidates import best_candidates, split_ended
-from nmt_cli.search.diversity import diverse_candidates
+from nmt_cli.search.candidates import best_candidates, diverse_candidates, split_ended
 from nmt_cli.vocabulary.token_ids import EOS
 from tests.search.toy import Sentence, Toy
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import log
 from pathlib import Path
 
-from nmt_cli.corpus.checks.identification import LetterProfile
+from nmt_cli.corpus.checks.language import LetterProfile
 from nmt_cli.explanation import Alternative, Explanation, Prediction
 from tests.explanation.conftest import explanation
 from tests.server.upper import Upper

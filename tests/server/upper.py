@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from nmt_cli.corpus.checks.identification import LetterProfile
+from nmt_cli.corpus.checks.language import LetterProfile
 from nmt_cli.runtime.segments import Chunk
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
-from nmt_cli.corpus.localization.unit import FUZZY, OBSOLETE, OTHER_LANGUAGE, UNTRANSLATED, Unit
+from nmt_cli.corpus.block import FUZZY, OBSOLETE, OTHER_LANGUAGE, UNTRANSLATED, Unit
 from nmt_cli.errors import CorpusError
 from nmt_cli.files.languages import matches
 from nmt_cli.files.line_reader import LineReader

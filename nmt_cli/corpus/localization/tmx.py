@@ -3,9 +3,8 @@
 A unit (`tu`) has a variant (`tuv`) for each language, in any order; there may be many languages.
 """
 
-from nmt_cli.corpus.localization.inline_markup import SegmentText
-from nmt_cli.corpus.localization.unit import MISSING_LANGUAGE, UNTRANSLATED, Unit
-from nmt_cli.corpus.localization.xml_stream import language_of
+from nmt_cli.corpus.block import MISSING_LANGUAGE, UNTRANSLATED, Unit
+from nmt_cli.corpus.localization.xml_stream import SegmentText, language_of
 from nmt_cli.files.languages import choose
 
 

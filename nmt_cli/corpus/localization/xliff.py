@@ -5,8 +5,8 @@
 Alternatives (`alt-trans`, `mtc:matches`) are not translations of the file and are ignored.
 """
 
-from nmt_cli.corpus.localization.inline_markup import SegmentText
-from nmt_cli.corpus.localization.unit import FUZZY, NOT_TRANSLATABLE, OTHER_LANGUAGE, UNTRANSLATED, Unit
+from nmt_cli.corpus.block import FUZZY, NOT_TRANSLATABLE, OTHER_LANGUAGE, UNTRANSLATED, Unit
+from nmt_cli.corpus.localization.xml_stream import SegmentText
 from nmt_cli.files.languages import matches
 
 _UNITS = frozenset({"trans-unit", "segment"})
