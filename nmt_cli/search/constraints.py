@@ -5,8 +5,8 @@ B sentences · K hypotheses per sentence · V tokens · W states of an automaton
 Banned words are words and phrases that no translation may contain, however they are segmented into tokens. Search
 tracks the text of every hypothesis with an Aho–Corasick automaton over its UTF-8 bytes. Before a step, the automaton
 knows for each token whether the text would then contain a banned word. A word ends where the next character is no
-letter, digit or mark, so "cat" bans neither "cats" nor "concat". The token that would end a banned word is excluded; the
-hypothesis can still go on to a longer word.
+letter, digit or mark, so "cat" bans neither "cats" nor "concat". The token that would end a banned word is excluded;
+the hypothesis can still go on to a longer word.
 """
 
 import unicodedata
