@@ -23,6 +23,8 @@ from nmt_cli.cli.display.console import complain
 from nmt_cli.errors import NmtError
 from nmt_cli.files.atomic import cannot_write
 
+INTERRUPTED = 128 + signal.SIGINT
+
 
 class PlainArgument(TyperArgument):
     """An argument shown by its metavar alone."""
@@ -56,9 +58,6 @@ class PlainCommand(TyperCommand):
         if parameters and isinstance(parameters[-1], TyperOption):
             help_option.rich_help_panel = parameters[-1].rich_help_panel
         return [*parameters, help_option]
-
-
-INTERRUPTED = 128 + signal.SIGINT
 
 
 class Terminated(BaseException):

@@ -43,6 +43,17 @@ INCONCLUSIVE = ("hurry", "smoke", "laugh", "smile", "follow")
 COMPLETED = tuple(verb for verb in EVENTS if verb not in LASTING and verb.english not in INCONCLUSIVE)
 SAYING = [verb for verb in VERBS["clause"] if "that" in verb.complements]
 TELLING = [verb for verb in VERBS["clause"] if verb.complements != ("infinitive",)]
+MIN_CLAUSES, MAX_CLAUSES = 2, 12  # there are only a few thousand sentences of one clause
+NAMES = (*WORDS["woman"][:4], *WORDS["man"][:4])
+DONE = (
+    "turn on", "turn off", "open", "close", "put on", "take off", "wash", "repair", "read", "find", "lose", "buy",
+)  # fmt: skip
+THINGS = (
+    "lamp", "radio", "oven", "coat", "hat", "jacket", "tie", "car", "bicycle", "book", "newspaper", "door", "window",
+    "key", "umbrella", "bag",
+)  # fmt: skip
+QUALITIES = ("old", "new", "small")
+TIMES = {tense: WORDS[tense][:2] for tense in ("past", "future")}
 
 
 def sentence(random: Random) -> tree.Sentence:
@@ -268,19 +279,6 @@ STATEMENTS: dict[str, Callable[[Dice], Body]] = {
     "chain": _chain,
     "coordination": _coordination,
 }
-
-
-MIN_CLAUSES, MAX_CLAUSES = 2, 12  # there are only a few thousand sentences of one clause
-NAMES = (*WORDS["woman"][:4], *WORDS["man"][:4])
-DONE = (
-    "turn on", "turn off", "open", "close", "put on", "take off", "wash", "repair", "read", "find", "lose", "buy",
-)  # fmt: skip
-THINGS = (
-    "lamp", "radio", "oven", "coat", "hat", "jacket", "tie", "car", "bicycle", "book", "newspaper", "door", "window",
-    "key", "umbrella", "bag",
-)  # fmt: skip
-QUALITIES = ("old", "new", "small")
-TIMES = {tense: WORDS[tense][:2] for tense in ("past", "future")}
 
 
 def chained_sentence(random: Random, clauses: int) -> Sentence:

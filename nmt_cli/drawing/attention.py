@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nmt_cli.drawing.svg import element, label, shortened, tooltip, width_in_ems
+from nmt_cli.drawing.charts import element, label, shortened, tooltip, width_in_ems
 
 CELL = 26.0  # side of one cell; at 45° two labels of size 13 are then 18 apart
 FONT = 13.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
 
-from nmt_cli.drawing.svg import Axes, Points, element, label, polyline, shortened, ticks, tooltip
+from nmt_cli.drawing.charts import Axes, Points, element, label, polyline, shortened, ticks, tooltip
 
 WIDTH = 800
 HEIGHT, LOW = 260, 170  # of a panel, and of one that needs less detail

@@ -12,7 +12,9 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from nmt_cli.drawing.svg import legal_text
+from nmt_cli.drawing.charts import legal_text
+
+_SPECIAL = frozenset("\\|*_`<>[]")
 
 
 def render(package: str, template: str, **values: Any) -> str:
@@ -53,9 +55,6 @@ def _legal(value: Any) -> Any:
 
 def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
-
-
-_SPECIAL = frozenset("\\|*_`<>[]")
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], align: str = "") -> list[str]:

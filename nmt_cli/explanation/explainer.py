@@ -38,9 +38,9 @@ from nmt_cli.runtime.placeholders import restore
 from nmt_cli.runtime.words import Groups
 from nmt_cli.search import Hypothesis, ModelScorer, SearchNode, SearchTree, search
 from nmt_cli.search.penalties import LengthNormalization, coverage_penalty
-from nmt_cli.translator.decoding import END, decode_hypothesis, displayed_words, word_attention
 from nmt_cli.translator.forced_decoding import force
 from nmt_cli.translator.segmentation import check_prefixes
+from nmt_cli.translator.translation import END, decode_hypothesis, displayed_words, word_attention
 from nmt_cli.translator.translator import Translator
 from nmt_cli.vocabulary import Vocabularies, Vocabulary
 from nmt_cli.vocabulary.token_ids import EOS

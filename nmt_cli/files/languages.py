@@ -10,6 +10,8 @@ from functools import lru_cache
 from nmt_cli.errors import UsageError
 
 _SEPARATOR = re.compile(r"[-_@.]")
+_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_TAKEN = ("arrow", "model")  # suffixes of other files
 
 
 @lru_cache(maxsize=1024)  # a file has few codes and many units
@@ -35,10 +37,6 @@ def choose(codes: Sequence[str], wanted: str) -> tuple[int | None, bool]:
         if normalized(codes[index]) == normalized(wanted):
             return index, False
     return (found[0] if found else None), len(found) > 1
-
-
-_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-_TAKEN = ("arrow", "model")  # suffixes of other files
 
 
 def text_names(split: str, source_lang: str, target_lang: str) -> tuple[str, ...]:

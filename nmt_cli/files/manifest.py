@@ -35,6 +35,12 @@ FORMAT = 1
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 _Result = TypeVar("_Result")
+# What training and evaluation add to a run after its manifest was written.
+_RUN_FILES = re.compile(
+    r"README\.md|metrics\.jsonl|scores\.jsonl|samples\.json|confidence\.json|curves\.svg|lock|state/current\.json"
+    r"|(state|checkpoints)/update-\d+\.safetensors|(model|config)-[0-9a-f]{8}\.(safetensors|json)"
+    r"|tensorboard/events\.out\.tfevents\.\d+\.nmt"
+)
 
 
 class MismatchError(DirectoryError):
@@ -272,14 +278,6 @@ def _all_files(directory: Path) -> list[str]:
 def _describe(path: Path) -> FileFacts:
     with path.open("rb") as stream:
         return FileFacts(size=path.stat().st_size, sha256=hashlib.file_digest(stream, "sha256").hexdigest())
-
-
-# What training and evaluation add to a run after its manifest was written.
-_RUN_FILES = re.compile(
-    r"README\.md|metrics\.jsonl|scores\.jsonl|samples\.json|confidence\.json|curves\.svg|lock|state/current\.json"
-    r"|(state|checkpoints)/update-\d+\.safetensors|(model|config)-[0-9a-f]{8}\.(safetensors|json)"
-    r"|tensorboard/events\.out\.tfevents\.\d+\.nmt"
-)
 
 
 def data_refusal(path: Path) -> str | None:

@@ -2,9 +2,8 @@
 
 request         the input, the reports, and the settings that follow from the input
 pipeline        all stages in order
-training_text   cleaned pairs on disk, which of them are kept, and a log of those dropped
+splits          cleaned training pairs, which are kept, and a log of those dropped; validation and test sets
 encoding        the file of cleaned pairs; their token ids, the filters that need them, and statistics
-heldout         validation and test sets
 card            the data card
 """
 

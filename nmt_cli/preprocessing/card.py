@@ -13,7 +13,7 @@ from nmt_cli.drawing.markup import table as markdown_table
 from nmt_cli.errors import DataWarning
 from nmt_cli.preprocessing.encoding import SideStatistics, SplitStatistics, histogram_labels
 from nmt_cli.preprocessing.request import Request
-from nmt_cli.preprocessing.training_text import DropLog
+from nmt_cli.preprocessing.splits import DropLog
 from nmt_cli.vocabulary import Vocabularies
 
 _SHOWN = 100  # characters of an example

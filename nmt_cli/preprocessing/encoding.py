@@ -22,6 +22,7 @@ from nmt_cli.vocabulary.token_ids import Ragged
 _SCHEMA = pa.schema(
     [("corpus", pa.uint16()), ("line", pa.int64()), ("source", pa.string()), ("target", pa.string())]
 )
+LENGTH_EDGES = (5, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200)
 
 
 class Page(NamedTuple):
@@ -100,7 +101,6 @@ class Spool:
                 first += batch.num_rows
 
 
-LENGTH_EDGES = (5, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200)
 """Upper edges of the histogram's bins; the last bin is open."""
 
 

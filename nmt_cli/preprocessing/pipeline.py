@@ -34,9 +34,8 @@ from nmt_cli.files.languages import check_language
 from nmt_cli.files.manifest import Manifest, data_refusal
 from nmt_cli.preprocessing.card import DataCard, write_card
 from nmt_cli.preprocessing.encoding import Encoder, Page, SplitStatistics
-from nmt_cli.preprocessing.heldout import HeldOutSet, read_heldout
 from nmt_cli.preprocessing.request import Reporter, Request, for_monolingual_text, with_vocabulary
-from nmt_cli.preprocessing.training_text import DropLog, TrainingText
+from nmt_cli.preprocessing.splits import DropLog, HeldOutSet, TrainingText, read_heldout
 from nmt_cli.runtime.placeholders import SYMBOLS
 from nmt_cli.vocabulary import Vocabularies
 

@@ -1,10 +1,8 @@
 """Published baselines, and a ladder of systems to learn from, with one command. Read in this order:
 
 definition   recipe.toml and expected.toml, where recipes are found, whether a score is as expected
-sources      which corpora a recipe reads: on the hub, on the web, or below --data DIR
-fetch        downloads them; for --smoke, a few hundred pairs
-steps        one `nmt` command per step; recipe.json says which are done
-plan         the steps of a recipe: preprocess, train, translate, evaluate
+sources      which corpora a recipe reads: on the hub, on the web, or below --data DIR; how they are downloaded
+plan         one `nmt` command per step: preprocess, train, translate, evaluate; recipe.json says which are done
 ladder       several systems on generated text, from no attention to beam search
 ladder_page  their results as a web page
 """
@@ -18,11 +16,9 @@ from nmt_cli.recipe.definition import (
     find_recipe,
     recipe_names,
 )
-from nmt_cli.recipe.fetch import fetch
 from nmt_cli.recipe.ladder import Ladder, LadderPlan, NamedLadder, find_ladder, ladder_names
-from nmt_cli.recipe.plan import RecipePlan, make_plan
-from nmt_cli.recipe.sources import Corpora, choose_corpora
-from nmt_cli.recipe.steps import Choices, RecipeStep, StepLog, StepPlan
+from nmt_cli.recipe.plan import Choices, RecipePlan, RecipeStep, StepLog, StepPlan, make_plan
+from nmt_cli.recipe.sources import Corpora, choose_corpora, fetch
 
 __all__ = [
     "Choices",

@@ -14,6 +14,7 @@ from nmt_cli.errors import ConfigError, DirectoryError, UsageError, did_you_mean
 
 Value = str | bool | int | float
 Settings = Mapping[str, Mapping[str, Value]]  # section → key → value
+Record = dict[str, Any]
 
 
 class TomlTable(BaseModel):
@@ -170,9 +171,6 @@ def read_toml(path: Path, kind: type[Content]) -> Content:
             for one in error.errors(include_url=False)
         )
         raise ConfigError(f"{path}: {'; '.join(details)}", hint=hint) from error
-
-
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True)

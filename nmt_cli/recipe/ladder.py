@@ -15,8 +15,8 @@ from pydantic import Field
 from nmt_cli.config import resolve
 from nmt_cli.errors import UsageError
 from nmt_cli.recipe.definition import Settings, TomlTable, assignments, read_toml, recipes_folder
-from nmt_cli.recipe.plan import SMOKE
-from nmt_cli.recipe.steps import (
+from nmt_cli.recipe.plan import (
+    SMOKE,
     Choices,
     RecipeStep,
     StepPlan,

@@ -1,22 +1,33 @@
-"""The plan of a recipe: one `nmt` command per step. The commands that are shown are the ones that run."""
+"""The plan of a recipe: one `nmt` command per step. The commands that are shown are the ones that run.
+
+recipe.json in the output directory says which steps are done.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
 from nmt_cli.config import resolve
+from nmt_cli.config.defaults import DEVICE, RECIPE_PROCESSES
+from nmt_cli.errors import DirectoryError, UsageError
+from nmt_cli.files.atomic import MANIFEST, new_file
+from nmt_cli.files.guarded import GuardedDirectory, parse_json
 from nmt_cli.files.languages import text_names
 from nmt_cli.recipe.definition import NamedRecipe, assignments
-from nmt_cli.recipe.fetch import fetched
-from nmt_cli.recipe.sources import SETS, Corpora, local_sizes
-from nmt_cli.recipe.steps import (
-    Choices,
-    RecipeStep,
-    StepPlan,
-    fingerprint_of,
-    key_of,
-    model_of,
-    set_options,
-)
+from nmt_cli.recipe.sources import SETS, Corpora, fetched, local_sizes
 
+_VALUABLE = ("demo-data", "preprocess", "train")  # commands whose output is not replaced without --overwrite
+_MODEL = "model.safetensors"
+NAME = "recipe.json"
+State = Literal["begun", "done"]
 # A tiny model trained for a minute at most: enough to check that every step works.
 SMOKE = (
     "model.embedding_size=32",
@@ -35,6 +46,199 @@ SMOKE = (
 )
 # A few hundred pairs are not enough for that many pieces.
 _NOT_IN_SMOKE = ("vocabulary.size", "vocabulary.sample")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """The options of the user."""
+
+    out: Path
+    smoke: bool = False
+    settings: Sequence[str] = ()  # arguments of --set
+    processes: int = RECIPE_PROCESSES
+    device: str = DEVICE
+    threads: int | None = None
+    overwrite: bool = False
+
+
+@dataclass(frozen=True)
+class RecipeStep:
+    """One command. `fingerprint` identifies its inputs and settings, apart from `machine`."""
+
+    name: str
+    command: tuple[str, ...]  # without `nmt`
+    output: Path
+    fingerprint: str
+    processes: int = 1
+    machine: tuple[str, ...] = ()  # options that affect only the speed
+    redirected: bool = False  # standard output goes to `output`
+
+    @property
+    def arguments(self) -> list[str]:
+        """The complete command without `nmt`."""
+        return [*self.command, *self.machine]
+
+    def shown(self) -> str:
+        """The command as a user would type it."""
+        program = ["nmt"]
+        if self.processes > 1:
+            program = ["torchrun", "--standalone", "--nproc-per-node", str(self.processes), "-m", "nmt_cli"]
+        redirection = f" > {shlex.quote(str(self.output))}" if self.redirected else ""
+        return shlex.join([*program, *self.arguments]) + redirection
+
+
+class StepPlan:
+    """Creates steps, one at a time, since a step depends on the output of the previous one."""
+
+    def __init__(self, choices: Choices) -> None:
+        self._choices = choices
+        self._log = StepLog(choices.out)
+
+    def is_done(self, step: RecipeStep) -> bool:
+        """Whether its output exists and was made with the same inputs and settings."""
+        return self._log.state(step.name, step.fingerprint) == "done" and _is_complete(step.output)
+
+    def begin(self, step: RecipeStep) -> None:
+        """Record that a step has begun."""
+        if self._log.state(step.name, step.fingerprint) != "begun":
+            self._log.note(step.name, step.fingerprint, "begun", before=_identity(step.output))
+
+    def finish(self, name: str, fingerprint: str) -> None:
+        """Record that a step is done."""
+        self._log.note(name, fingerprint, "done")
+
+    def protect_other(self, step: RecipeStep) -> None:
+        """Raise an error if the step would replace data or a model made with other settings, unless asked to."""
+        valuable = step.command[0] in _VALUABLE
+        other = self._log.state(step.name, step.fingerprint) == "other"
+        if valuable and other and step.output.exists() and not self._choices.overwrite:
+            raise UsageError(
+                f"{step.output} was made with other settings or other text",
+                hint="choose another --out, or start over from this step with --overwrite",
+            )
+
+    def _step(
+        self, name: str, command: Sequence[str], output: Path, before: str, machine: Sequence[str]
+    ) -> RecipeStep:
+        fingerprint = fingerprint_of([name, command, before])
+        processes = self._choices.processes if command[0] == "train" else 1
+        step = RecipeStep(name, tuple(command), output, fingerprint, processes, tuple(machine))
+        return replace(step, machine=(*machine, "--overwrite")) if self._replaces(step) else step
+
+    def _resumed(self, step: RecipeStep) -> RecipeStep:
+        """The same training, resumed if it was interrupted."""
+        begun = self._log.state(step.name, step.fingerprint) == "begun"
+        if not begun or not _is_complete(step.output) or self._is_old(step):
+            return step
+        command = ("train", "--resume", str(step.output))
+        return replace(step, command=command, machine=tuple(self._machine()))
+
+    def _replaces(self, step: RecipeStep) -> bool:
+        """Whether the step replaces an existing output, and may."""
+        if step.command[0] not in _VALUABLE or not step.output.exists():
+            return False
+        state = self._log.state(step.name, step.fingerprint)
+        if state == "begun":  # it was killed: the output may be new, or still the one to be replaced
+            return step.command[0] != "train" or self._is_old(step)
+        return state == "other" and self._choices.overwrite
+
+    def _is_old(self, step: RecipeStep) -> bool:
+        """Whether a step was killed before it replaced the old output."""
+        before = self._log.before(step.name)
+        return bool(before) and _identity(step.output) == before
+
+    def _machine(self) -> list[str]:
+        choices = self._choices
+        device = ["--device", choices.device] if choices.device != DEVICE else []
+        return [*device, *(["--threads", str(choices.threads)] if choices.threads is not None else [])]
+
+
+def model_of(run: Path) -> str:
+    """Identifies the model of a run."""
+    try:
+        files = GuardedDirectory(run).read_json(MANIFEST)["files"]
+        return str(files[_MODEL]["sha256"])
+    except (OSError, ValueError, KeyError, TypeError, DirectoryError):  # no model yet
+        return "no model"
+
+
+def set_options(texts: Sequence[str]) -> list[str]:
+    """Settings as options."""
+    return [part for text in texts for part in ("--set", text)]
+
+
+def key_of(text: str) -> str:
+    """The key of an argument of --set."""
+    return text.partition("=")[0].strip()
+
+
+def fingerprint_of(content: object) -> str:
+    """A short hash of anything that JSON can hold."""
+    return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:16]
+
+
+def _identity(output: Path) -> str:
+    """Identifies a data or run directory by its settings and the text or data it was made from."""
+    names = ("config.json", "run.json", "corpora.json")
+    directory = GuardedDirectory(output)
+    content = []
+    for name in names:
+        with suppress(OSError):  # no directory yet
+            if directory.exists(name):
+                content.append(directory.read(name).decode(errors="replace"))
+    return fingerprint_of(content) if content else ""
+
+
+def _is_complete(output: Path) -> bool:
+    return (output / MANIFEST).exists() if output.is_dir() else output.exists()
+
+
+# ------------------------------------------------------------------------------------------------------------
+# recipe.json in the output directory: which steps of a recipe are done, and with which inputs.
+
+
+class StepLog:
+    """The state of each step and the fingerprint of its inputs; every change is written immediately."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / NAME
+        self._steps: dict[str, dict[str, str]] = {}
+        if self.path.exists():
+            self._steps = self._read()
+
+    def state(self, step: str, fingerprint: str) -> State | Literal["other"] | None:
+        """Whether the step was begun or done with these inputs; "other": with other inputs; None: never."""
+        known = self._steps.get(step)
+        if known is None:
+            return None
+        if known["fingerprint"] != fingerprint:
+            return "other"
+        return "done" if known["state"] == "done" else "begun"
+
+    def before(self, step: str) -> str:
+        """The identity of the output that existed when the step began."""
+        return self._steps.get(step, {}).get("before", "")
+
+    def note(self, step: str, fingerprint: str, state: State, *, before: str = "") -> None:
+        """Record the state; `before` is the identity of the output that exists now."""
+        self._steps[step] = {"fingerprint": fingerprint, "state": state, "before": before}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with new_file(self.path) as temporary, temporary.open("w", encoding="utf-8") as file:
+            file.write(json.dumps({"steps": self._steps}, indent=2) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _read(self) -> dict[str, dict[str, str]]:
+        try:
+            steps = parse_json(self.path.read_bytes())["steps"]
+            return {
+                str(name): {key: str(one[key]) for key in ("fingerprint", "state", "before")}
+                for name, one in steps.items()
+            }
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DirectoryError(
+                f"{self.path} is damaged", hint="choose another --out, or remove the file to start over"
+            ) from error
 
 
 class RecipePlan(StepPlan):

@@ -30,6 +30,7 @@ _MAX_ENTRIES = 100_000_000  # of the table: 200 MB
 _SPACE = "▁"
 _BOUNDARY = b" "  # stands for everything between words
 _OTHER = b"\xff"  # never occurs in UTF-8
+_FREE = -1  # in place of a forced token: the sentence is free to choose
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,9 +161,6 @@ def _token_table(delta: NDArray[np.int32], texts: Sequence[bytes]) -> NDArray[np
         data = np.array([texts[token][position] for token in tokens.tolist()])
         states[:, tokens] = delta[states[:, tokens], data]
     return states.astype(np.int16) if len(delta) < 1 << 15 else states
-
-
-_FREE = -1  # in place of a forced token: the sentence is free to choose
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,10 +2,9 @@
 
 translator        `Translator`: segment, encode, search in batches of similar length, decode, restore the order
 segmentation      lines → segments: normalized, and split where a line is too long
-decoding          ids → text, words and word alignments; source words for <unk>
 terminology       terms that translations must contain, and words that they must not
 constraints       terms and banned words as token ids, for search
-translation       `Translation`: from hypotheses, and from the segments of a line
+translation       `Translation`: from hypotheses, and from the segments of a line; words, alignments, <unk>
 forced_decoding   how probable given translations are
 loading           run directories → models
 streaming         an endless input, window by window; lines of JSON with terms and prefixes of their own

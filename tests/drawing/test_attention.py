@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from nmt_cli.drawing.attention import CELL, color_of
-from nmt_cli.drawing.svg import is_right_to_left, shortened, width_in_ems
+from nmt_cli.drawing.charts import is_right_to_left, shortened, width_in_ems
 from nmt_cli.explanation import attention_svg
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"

@@ -11,8 +11,7 @@ from nmt_cli.config.presets import TRANSLATION_PRESETS
 from nmt_cli.errors import UsageError
 from nmt_cli.model import Seq2Seq, build_model
 from nmt_cli.model.decoder import RecurrentDecoder
-from nmt_cli.model.fast.int8 import Int8Linear
-from nmt_cli.model.fast.step_layout import prepare_for_search
+from nmt_cli.model.fast.step_layout import Int8Linear, prepare_for_search
 from nmt_cli.model.transformer import TransformerDecoder
 
 SOURCE, LENGTHS = torch.tensor([[7, 8, 9, 3], [5, 6, 3, 0]]), torch.tensor([4, 3])

@@ -14,7 +14,7 @@ from nmt_cli.corpus import hub
 from nmt_cli.errors import CorpusError
 from nmt_cli.recipe import Corpora, choose_corpora, fetch, find_recipe
 from nmt_cli.recipe.definition import NamedRecipe
-from nmt_cli.recipe.fetch import SMOKE_PAIRS
+from nmt_cli.recipe.sources import SMOKE_PAIRS
 
 
 class Silent(SimpleHTTPRequestHandler):

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
+from nmt_cli.drawing.charts import ticks
 from nmt_cli.drawing.curves import draw_curves
-from nmt_cli.drawing.svg import ticks
 from nmt_cli.metrics import bleu, chrf, tokenizer_for
 from nmt_cli.run import RunDirectory
 from nmt_cli.run.weights import mean_weights, parse_tensors, weights_of

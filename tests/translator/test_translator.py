@@ -329,7 +329,7 @@ def test_int8_leaves_small_layers_in_full_precision(run: Path) -> None:
 
 
 def test_an_int8_layer_is_close_to_the_float_layer_and_independent_of_its_batch() -> None:
-    from nmt_cli.model.fast.int8 import Int8Linear, quantize
+    from nmt_cli.model.fast.step_layout import Int8Linear, quantize
 
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(128, 256), torch.nn.Tanh(), torch.nn.Linear(256, 512))

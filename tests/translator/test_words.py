@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmt_cli.runtime.words import group_pieces, pharaoh, words_of
-from nmt_cli.translator.decoding import links_of, word_attention
+from nmt_cli.translator.translation import links_of, word_attention
 
 
 @pytest.mark.parametrize(

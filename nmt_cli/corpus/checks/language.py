@@ -42,6 +42,14 @@ _MIN_LETTERS = 400
 _CLEAR_SHARE = 0.12  # of function words among all words; running text has 0.25 to 0.45
 _CLEARER = 2.0
 _BIGRAM_BUCKETS = 2048
+_WEIGHTS = (0.005, 0.1, 0.245, 0.65)  # λ₀ to λ₃
+_ALPHABET = 1000  # V: letters of any script that a text may use
+_UNKNOWN = -math.log(30)  # log P of a letter in an unknown language
+_DISCOUNT = 0.25  # of the evidence of each letter
+_MAX_LETTERS = 1000  # of a text are looked at
+_KEPT = 1000  # n-grams of a profile
+_MAX_SAMPLE = 200_000  # characters
+_OTHER = re.compile(r"[\W\d_]+")
 
 
 @dataclass
@@ -142,16 +150,6 @@ def foreign_language(side: SideProfile, other: SideProfile) -> str | None:
 
 def _close(one: str, other: str) -> bool:
     return one == other or any({one, other} <= group for group in SIMILAR_LANGUAGES)
-
-
-_WEIGHTS = (0.005, 0.1, 0.245, 0.65)  # λ₀ to λ₃
-_ALPHABET = 1000  # V: letters of any script that a text may use
-_UNKNOWN = -math.log(30)  # log P of a letter in an unknown language
-_DISCOUNT = 0.25  # of the evidence of each letter
-_MAX_LETTERS = 1000  # of a text are looked at
-_KEPT = 1000  # n-grams of a profile
-_MAX_SAMPLE = 200_000  # characters
-_OTHER = re.compile(r"[\W\d_]+")
 
 
 def letters_of(text: str) -> str:

@@ -26,6 +26,15 @@ from nmt_cli.errors import CorpusError
 MAX_TEXT = 1 << 20  # characters of one segment
 _MAX_DEPTH = 256
 _MAX_TAG_BYTES = 1 << 22
+_LANGUAGE_ATTRIBUTES = ("xml:lang", "lang")
+_STANDALONE = frozenset({"ph", "x"})
+_CODE = frozenset({"bpt", "ept", "it", "ut", "bx", "ex", "sc", "ec", "sm", "em", "cp"}) | _STANDALONE
+_EQUIVALENTS = ("equiv-text", "equiv", "disp")
+# What a translator would type: %s, %1$d, %(name)s, {0}, {{ name }}, ${name}, $name, %name%.
+_PLACEHOLDER = re.compile(
+    r"%(?:\d+\$|\(\w+\))?[-+ #0]*[\d.*]*[a-zA-Z@]{1,3}|\{\{?[^{}<>\\]*\}?\}|\$\{\w[\w.]*\}|\$\w+|%\w+%"
+)
+_BREAK = re.compile(r"<br\b", re.IGNORECASE)
 
 
 class Handler(Protocol):
@@ -150,22 +159,9 @@ class TextParts:
         return "".join(self._parts)
 
 
-_LANGUAGE_ATTRIBUTES = ("xml:lang", "lang")
-
-
 def language_of(attributes: dict[str, str]) -> str:
     """The language of an element: `xml:lang`, or `lang` as in TMX 1.1."""
     return next((attributes[key] for key in _LANGUAGE_ATTRIBUTES if attributes.get(key)), "")
-
-
-_STANDALONE = frozenset({"ph", "x"})
-_CODE = frozenset({"bpt", "ept", "it", "ut", "bx", "ex", "sc", "ec", "sm", "em", "cp"}) | _STANDALONE
-_EQUIVALENTS = ("equiv-text", "equiv", "disp")
-# What a translator would type: %s, %1$d, %(name)s, {0}, {{ name }}, ${name}, $name, %name%.
-_PLACEHOLDER = re.compile(
-    r"%(?:\d+\$|\(\w+\))?[-+ #0]*[\d.*]*[a-zA-Z@]{1,3}|\{\{?[^{}<>\\]*\}?\}|\$\{\w[\w.]*\}|\$\w+|%\w+%"
-)
-_BREAK = re.compile(r"<br\b", re.IGNORECASE)
 
 
 class SegmentText:

@@ -8,6 +8,5 @@ loop           its forward pass, without an autograd graph: cells in place, then
 scores         for the loop: energies of one query per sentence, and their derivative
 
 For search on a CPU:
-step_layout    `prepare_for_search`: weights laid out for single steps
-int8           matrix products in 8-bit integers
+step_layout    `prepare_for_search`: weights laid out for single steps; matrix products in 8-bit integers
 """
