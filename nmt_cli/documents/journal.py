@@ -1,12 +1,12 @@
 """A journal of translated segments, so that an interrupted command can continue where it stopped.
 
 While TARGET is being made, TARGET.partial holds a line with the facts of the job (model, settings), and a line for each
-segment that is done: a hash of the segment, and its translation as texts and as numbers of the source's markup.
+segment that is done: a hash of the segment, and its translation as texts and as numbers of the source's markup. Every
+line begins with a hash of the rest. A file that does not begin like a journal is someone else's, and is not touched.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -19,6 +19,9 @@ from nmt_cli.documents.document import Markup, Parts, Segment
 from nmt_cli.documents.segment_translation import Result
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import cannot_write
+from nmt_cli.files.guarded import GuardedDirectory, parse_json
+
+_MARK = b"nmt-journal "
 
 
 class Journal:
@@ -28,7 +31,7 @@ class Journal:
         self._path = None
         if target is not None and (target.is_file() or not target.exists()):
             self._path = target.resolve().with_name(f"{target.name}.partial")
-        self._facts = json.dumps(facts, sort_keys=True)
+        self._head = _MARK + _line(facts)
         self._known: dict[str, list[Any]] = {}
         self._file: IO[bytes] | None = None
 
@@ -37,9 +40,13 @@ class Journal:
             return self
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._path.open("a+b")
-            self._lock()
+            self._file = GuardedDirectory(self._path.parent).open_locked(self._path.name)
             self._read()
+        except BlockingIOError as error:
+            raise UsageError(
+                f"{self._path.with_suffix('')} is being written by another process",
+                hint="choose another --output",
+            ) from error
         except OSError as error:
             raise cannot_write(self._path, error) from error
         return self
@@ -80,7 +87,7 @@ class Journal:
             for segment, result in results.items():
                 key, value = _key(segment), [_numbered(segment, result.parts), result.reason]
                 self._known[key] = value
-                self._file.write(json.dumps([key, *value], ensure_ascii=False).encode() + b"\n")
+                self._file.write(_line([key, *value]))
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
@@ -91,38 +98,52 @@ class Journal:
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
-    def _lock(self) -> None:
-        assert self._file is not None
-        assert self._path is not None
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._file.close()
-            raise UsageError(
-                f"{self._path.with_suffix('')} is being written by another process",
-                hint="choose another --output",
-            ) from error
-
     def _read(self) -> None:
         assert self._file is not None
+        assert self._path is not None
         self._file.seek(0)
-        head = self._file.readline()
-        if head.decode(errors="replace").rstrip("\n") != self._facts:
+        mark = self._file.read(len(_MARK))
+        if not _MARK.startswith(mark):
+            raise UsageError(
+                f"{self._path} was not written by nmt",
+                hint="move it away, or choose another --output; it is not touched",
+            )
+        if mark + self._file.readline() != self._head:
             self._file.truncate(0)
-            self._file.write(self._facts.encode() + b"\n")
+            self._file.write(self._head)
             self._file.flush()
             return
         end = self._file.tell()
         for line in self._file:
-            try:
-                key, *value = json.loads(line)
-            except ValueError:  # the last line of a process that was killed
+            content = _content(line)
+            if content is None:  # the last line of a process that was killed, or damage
                 break
-            if not line.endswith(b"\n"):
-                break
+            key, *value = content
             self._known[str(key)] = value
             end += len(line)
         self._file.truncate(end)
+
+
+def _line(content: Any) -> bytes:
+    """A line of the journal, with its hash."""
+    data = json.dumps(content, sort_keys=True).encode()
+    return f"{_hash(data)} ".encode() + data + b"\n"
+
+
+def _content(line: bytes) -> list[Any] | None:
+    """What a line holds; None if it is not as it was written."""
+    digest, _, data = line.removesuffix(b"\n").partition(b" ")
+    if not line.endswith(b"\n") or digest != _hash(data).encode():
+        return None
+    try:
+        content = parse_json(data)
+    except ValueError:
+        return None
+    return content if isinstance(content, list) and content else None
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def _key(segment: Segment) -> str:

@@ -32,6 +32,7 @@ _FREQUENT = 100  # tokens that every sentence may use
 _SIZES = (50, 100, 200)  # tokens per source token that `auto` tries
 _MOST_LOST = 0.1  # BLEU
 _VALID_LINES = 1000
+_CLOCK_STEP = 1e-3  # seconds: the CPU clock of a process with a CPU limit (`ulimit -t`) advances in steps
 _ITERATIONS = 5
 _MAX_LINKS = 20_000_000  # source × target tokens that are looked at; of a larger corpus a sample
 _LEAST = 1e-4  # less probable tokens are left out
@@ -219,7 +220,7 @@ class _Trial:
             recall,
             tokens,
             (round(bleu, 2), round(self._without[0], 2)),
-            round(self._without[1] / max(seconds, 1e-9), 2),
+            round(self._without[1] / seconds, 2),
         )
 
     def _translate(self, table: Any, frequent: Sequence[int] = ()) -> tuple[float, float, float, float]:
@@ -240,7 +241,7 @@ class _Trial:
             translator = ExportedTranslator(folder, threads=1)
             began = time.process_time()
             texts = [translation.text for translation in translator.translate(self._sources)]
-            seconds = time.process_time() - began
+            seconds = max(time.process_time() - began, _CLOCK_STEP)
             recall, tokens = _recall(translator, self._sources, self._references)
         bleu = BLEU(lowercase=self._run.config.data.lowercase).corpus_score(texts, [self._references]).score
         return bleu, seconds, recall, tokens

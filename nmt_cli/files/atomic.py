@@ -67,12 +67,20 @@ def new_file(path: Path) -> Iterator[Path]:
     if is_directory:
         raise UsageError(f"{path} is a directory", hint="give the path of a file to write")
     if is_special:
-        yield path
+        try:
+            yield path
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise cannot_write(path, error) from error
         return
     temporary = path.with_name(f".{path.name}.partial-{os.getpid()}")
     try:
         if path.parent.is_dir():
             remove_leftovers(path.parent, path.name)
+        temporary.unlink(
+            missing_ok=True
+        )  # of an earlier process with our id, or a link that someone put there
         yield temporary
         synchronize(temporary)
         temporary.replace(path)

@@ -8,6 +8,7 @@ link (`runs/best -> runs/a`): only what is inside counts.
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import json
 import math
@@ -16,7 +17,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn, cast
 
 from nmt_cli.errors import DirectoryError
 from nmt_cli.files.atomic import PARTIAL_FILE, FileFacts, cannot_write, remove_leftovers
@@ -168,6 +169,25 @@ class GuardedDirectory:
         except OSError as error:
             raise cannot_write(self.path / name, error) from error
 
+    def open_locked(self, name: str) -> IO[bytes]:
+        """A file to read and to append to, created if there is none, and locked until it is closed.
+
+        BlockingIOError: another process has it.
+        """
+        while True:
+            with self.open(name, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
+                if os.fstat(descriptor).st_nlink > 1:
+                    self._refuse(name, "a hard link to another file")
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise
+                except OSError:  # a file system without locks
+                    pass
+                # Its owner may have renamed or removed it just before it gave up the lock.
+                if self._is_current(name, descriptor):
+                    return cast(IO[bytes], os.fdopen(os.dup(descriptor), "a+b"))
+
     def synchronize(self, name: str) -> None:
         """Flush a file to disk, if it exists."""
         with suppress(FileNotFoundError), self.open(name) as descriptor:
@@ -198,6 +218,12 @@ class GuardedDirectory:
     def _synchronize(self, name: str) -> None:
         with self._parent(name) as (folder, _):
             os.fsync(folder)
+
+    def _is_current(self, name: str, descriptor: int) -> bool:
+        """Whether the name still is that of the open file."""
+        with suppress(FileNotFoundError), self._parent(name) as (folder, base):
+            return os.path.samestat(os.fstat(descriptor), os.stat(base, dir_fd=folder, follow_symlinks=False))
+        return False
 
     @contextmanager
     def _parent(self, name: str) -> Iterator[tuple[int, str]]:

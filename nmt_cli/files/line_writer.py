@@ -6,14 +6,15 @@ holds the complete lines so far and FILE.partial.json what they belong to:
     job      models, settings and source text; lines of another job are discarded
     lines    number of source lines that are done
     bytes    size of FILE.partial; what a killed process wrote after that is cut off
+    sha256   of these bytes; lines that were changed are discarded
 
-Both are replaced by FILE when it is complete. Lines are committed window by window and a continued job starts with the
-same window as one that was never interrupted, so the result is the same, byte for byte.
+FILE.partial.json is written first: without it, FILE.partial is someone else's, and is not touched. Both are replaced
+by FILE when it is complete. Lines are committed window by window and a continued job starts with the same window as one
+that was never interrupted, so the result is the same, byte for byte.
 """
 
 from __future__ import annotations
 
-import fcntl
 import gzip
 import hashlib
 import json
@@ -28,10 +29,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, NamedTuple, Self, cast
 
-from nmt_cli.errors import OutputError, UsageError
+from nmt_cli.errors import DirectoryError, OutputError, UsageError
 from nmt_cli.files.atomic import cannot_write, new_file
 from nmt_cli.files.byte_stream import read_chunks
 from nmt_cli.files.guarded import GuardedDirectory
+
+_CHUNK = 1 << 20
 
 Write = Callable[[Iterable[str]], None]
 
@@ -96,7 +99,7 @@ def _write(descriptor: int, data: bytes) -> None:
     if not data:
         return
     # A long line takes several writes: signals wait until it is complete.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     try:
         while data:
             data = data[os.write(descriptor, data) :]
@@ -130,17 +133,30 @@ class PartialOutput:
         self.path = self._target.with_name(f"{self._target.name}.partial")
         self._facts = self._target.with_name(f"{self._target.name}.partial.json")
         self._job = json.loads(json.dumps(job))
+        self._directory = GuardedDirectory(self._target.parent)
+        self._digest = hashlib.sha256()
         self.lines = 0
         self.discarded = False  # there were lines of another job
 
     def __enter__(self) -> Self:
         try:
-            self._file = self.path.open("ab")
-            self._lock()
-            size = self._committed()
-            self._file.truncate(size)
+            self._file = self._directory.open_locked(self.path.name)
+        except BlockingIOError as error:
+            raise UsageError(
+                f"{self._target} is being written by another process", hint="choose another --output"
+            ) from error
         except OSError as error:
             raise cannot_write(self._target, error) from error
+        try:
+            self._file.truncate(self._committed())
+            self._commit(self.lines)
+        except BaseException as error:
+            if not os.fstat(self._file.fileno()).st_size:
+                self.path.unlink(missing_ok=True)
+            self._file.close()
+            if isinstance(error, OSError):
+                raise cannot_write(self._target, error) from error
+            raise
         return self
 
     def __exit__(
@@ -160,38 +176,51 @@ class PartialOutput:
             self._file.writelines(data)
             self._file.flush()
             os.fsync(self._file.fileno())
-            done = self.lines + len(data)
-            GuardedDirectory(self._facts.parent).write_json(
-                self._facts.name, {"job": self._job, "lines": done, "bytes": self._file.tell()}
-            )
-            self.lines = done
-        except OSError as error:
+            for line in data:
+                self._digest.update(line)
+            self._commit(self.lines + len(data))
+        except (OSError, OutputError) as error:
+            cause = error.__cause__ if isinstance(error, OutputError) else error
             raise OutputError(
-                f"cannot write {self.path}: {error.strerror}",
+                f"cannot write {self.path}: {getattr(cause, 'strerror', None) or cause}",
                 hint="free some space, then run the same command again to continue",
             ) from error
 
-    def _lock(self) -> None:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._file.close()
-            raise UsageError(
-                f"{self._target} is being written by another process", hint="choose another --output"
-            ) from error
+    def _commit(self, lines: int) -> None:
+        size = os.fstat(self._file.fileno()).st_size
+        facts = {"job": self._job, "lines": lines, "bytes": size, "sha256": self._digest.hexdigest()}
+        self._directory.write_json(self._facts.name, facts)
+        self.lines = lines
 
     def _committed(self) -> int:
-        """The size of what is done, which sets `lines`."""
+        """The size of what is done, which sets `lines`; an error if the files are not ours."""
         size = os.fstat(self._file.fileno()).st_size
+        if not self._directory.exists(self._facts.name):
+            if size:
+                raise _not_ours(self.path)
+            return 0
         try:
-            facts = json.loads(self._facts.read_text("utf-8"))
-            if facts["job"] == self._job and size >= facts["bytes"]:
-                self.lines = int(facts["lines"])
-                return int(facts["bytes"])
-        except (OSError, ValueError, KeyError, TypeError):
-            pass  # none, or not ours
+            facts = self._directory.read_json(self._facts.name)
+            lines, done, sha256 = facts["lines"], facts["bytes"], facts["sha256"]
+            if type(lines) is not int or type(done) is not int or min(lines, done) < 0:
+                raise ValueError("lines or bytes")
+            if facts["job"] == self._job and size >= done and self._read(done) == (sha256, lines):
+                self.lines = lines
+                return done
+        except (ValueError, KeyError, TypeError, DirectoryError) as error:
+            raise _not_ours(self._facts) from error
+        self._digest = hashlib.sha256()
         self.discarded = size > 0
         return 0
+
+    def _read(self, size: int) -> tuple[str, int]:
+        """Hash and number of lines of the first bytes of the file."""
+        lines, left = 0, size
+        self._file.seek(0)
+        while left and (chunk := self._file.read(min(left, _CHUNK))):
+            self._digest.update(chunk)
+            lines, left = lines + chunk.count(b"\n"), left - len(chunk)
+        return self._digest.hexdigest(), lines
 
     def _publish(self) -> None:
         if self._target.suffix != ".gz":
@@ -205,3 +234,9 @@ class PartialOutput:
             gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed,
         ):
             shutil.copyfileobj(plain, packed)
+
+
+def _not_ours(path: Path) -> UsageError:
+    return UsageError(
+        f"{path} was not written by nmt", hint="move it away, or choose another --output; it is not touched"
+    )

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -267,7 +268,7 @@ def test_an_interrupted_file_is_continued_to_the_same_bytes(
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["in", name, f"whole-{name}"])
 
 
-@pytest.mark.parametrize("change", ["text", "settings", "damage"])
+@pytest.mark.parametrize("change", ["text", "settings", "changed line", "lost line"])
 def test_lines_of_another_task_are_not_continued(
     nmt: Run, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
@@ -278,13 +279,62 @@ def test_lines_of_another_task_are_not_continued(
         nmt(*command)
     if change == "text":
         (tmp_path / "in").write_text("ba be\n")
-    elif change == "damage":
-        (tmp_path / "out.partial.json").write_text("{")
+    elif change.endswith("line"):
+        lines = (tmp_path / "out.partial").read_bytes().splitlines(keepends=True)
+        longest = max(range(len(lines)), key=lambda index: len(lines[index]))
+        lines[longest] = b"" if change == "lost line" else lines[longest][-2::-1] + b"\n"
+        (tmp_path / "out.partial").write_bytes(b"".join(lines))
     outcome = nmt(*command, *(["--beam", 1] if change == "settings" else []))
     assert "note: " in outcome.stderr
     assert "out.partial is from another model, text or settings" in outcome.stderr
     assert count((tmp_path / "out").read_text()) == (1 if change == "text" else 20)
     assert not list(tmp_path.glob("*.partial*"))
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        b"{",
+        b"[" * 100_000,
+        b'{"job": {}, "lines": -1, "bytes": 0, "sha256": ""}',
+        b'{"job": {}, "lines": 1e999, "bytes": 0, "sha256": ""}',
+        b'{"job": {}, "lines": 3, "bytes": "\\u001b[2J"}',
+        None,
+    ],
+)
+def test_partial_files_that_nmt_did_not_write_are_not_touched(
+    nmt: Run, run: Path, tmp_path: Path, facts: bytes | None
+) -> None:
+    (tmp_path / "in").write_text("ba\n")
+    (tmp_path / "out.partial").write_text("mine\n")
+    if facts is not None:
+        (tmp_path / "out.partial.json").write_bytes(facts)
+    before = sorted(tmp_path.iterdir())
+    outcome = nmt("translate", run, "-i", tmp_path / "in", "-o", tmp_path / "out")
+    assert outcome.code == 2, outcome.stderr
+    assert "was not written by nmt" in outcome.error
+    assert (tmp_path / "out.partial").read_text() == "mine\n"
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", ["out.partial", "out.partial.json"])
+def test_links_and_pipes_in_the_place_of_partial_files_are_refused(
+    nmt: Run, run: Path, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "in").write_text("ba\n")
+    (tmp_path / "mine").write_text("mine\n")
+    places: dict[str, Callable[[], object]] = {
+        "a symbolic link": lambda: (tmp_path / name).symlink_to(tmp_path / "mine"),
+        "a pipe": lambda: os.mkfifo(tmp_path / name),
+    }
+    for kind, make in places.items():
+        make()
+        outcome = nmt("translate", run, "-i", tmp_path / "in", "-o", tmp_path / "out")
+        assert outcome.code == 1
+        assert f"{name} is {kind}" in outcome.error
+        (tmp_path / name).unlink()
+    assert (tmp_path / "mine").read_text() == "mine\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "mine"]
 
 
 def _count_windows(patch: pytest.MonkeyPatch) -> list[int]:

@@ -1,6 +1,7 @@
 """Files: where translations go, what is never overwritten, and how an interrupted job continues."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from nmt_cli.documents.driver import Finished, open_documents, plan_jobs, translate_documents
 from nmt_cli.documents.options import DocumentOptions
 from nmt_cli.documents.segment_translation import SegmentTranslator
-from nmt_cli.errors import CorpusError, UsageError
+from nmt_cli.errors import CorpusError, NmtError, UsageError
 
 from .samples import SAMPLES
 from .translators import SWAPPED, Line, translate
@@ -109,6 +110,61 @@ def test_an_interrupted_job_continues_where_it_stopped(sources: list[Path], tmp_
     assert target.read_bytes() == translate(SAMPLES["markdown"], "markdown", SWAPPED)
     assert not before & set(seen)
     assert not (tmp_path / "out.md.partial").exists()
+
+
+def _interrupted(source: Path, target: Path) -> None:
+    """A job that is stopped when about half of its segments are done."""
+    done: list[str] = []
+
+    def lines(texts: Sequence[str], align: bool) -> list[Line]:
+        if len(done) > 5:
+            raise KeyboardInterrupt
+        done.extend(texts)
+        return [Line(text.swapcase()) for text in texts]
+
+    with pytest.raises(KeyboardInterrupt):
+        run([source], target, SegmentTranslator(lines), window=2)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda lines: [lines[0], lines[1].replace(b'"]', b'X"]').replace(b"e", b"o", 5), *lines[2:]],
+        lambda lines: [lines[0], b"5\n", *lines[1:]],
+        lambda lines: [lines[0], b"[" * 100_000 + b"\n"],
+        lambda lines: [lines[0], lines[1][:-1] + b"\xff\n"],
+        lambda lines: [lines[0][: len(lines[0]) // 2]],
+        lambda lines: [b"nmt-j"],
+        lambda lines: [],
+    ],
+)
+def test_a_damaged_journal_does_not_change_the_result(
+    sources: list[Path], tmp_path: Path, damage: Callable[[list[bytes]], list[bytes]]
+) -> None:
+    _interrupted(sources[0], tmp_path / "out.md")
+    journal = tmp_path / "out.md.partial"
+    journal.write_bytes(b"".join(damage(journal.read_bytes().splitlines(keepends=True))))
+    run(sources[:1], tmp_path / "out.md")
+    assert (tmp_path / "out.md").read_bytes() == translate(SAMPLES["markdown"], "markdown", SWAPPED)
+    assert not journal.exists()
+
+
+def test_a_journal_replaces_no_other_file(sources: list[Path], tmp_path: Path) -> None:
+    journal, mine = tmp_path / "out.md.partial", tmp_path / "mine"
+    mine.write_text("mine\n")
+    places: dict[str, Callable[[], object]] = {
+        "was not written by nmt": lambda: journal.write_text("mine\n"),
+        "is a symbolic link": lambda: journal.symlink_to(mine),
+        "is a hard link": lambda: journal.hardlink_to(mine),
+        "is a pipe": lambda: os.mkfifo(journal),
+    }
+    for reason, make in places.items():
+        make()
+        with pytest.raises(NmtError, match=reason):
+            run(sources[:1], tmp_path / "out.md")
+        assert reason == "is a pipe" or journal.read_text() == "mine\n"
+        journal.unlink()
+    assert mine.read_text() == "mine\n"
 
 
 def test_a_character_that_the_encoding_lacks_leaves_the_entry(tmp_path: Path) -> None:

@@ -139,6 +139,20 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "pipe").is_fifo()
 
 
+def test_a_full_device_is_an_error_that_names_it() -> None:
+    with pytest.raises(OutputError, match="cannot write /dev/full"), new_file(Path("/dev/full")) as path:
+        path.write_text("x")
+
+
+def test_a_link_in_the_place_of_the_temporary_file_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / f".out.partial-{os.getpid()}").symlink_to(tmp_path / "mine")
+    with new_file(tmp_path / "out") as path:
+        path.write_text("new")
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert names(tmp_path) == ["mine", "out"]
+
+
 def test_a_file_in_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     with (
         pytest.raises(OutputError, match="No such file or directory"),

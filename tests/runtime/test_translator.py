@@ -1,6 +1,7 @@
 """Exported models against the run directories they come from: the same translations, the same contract."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from nmt_cli import Details, Translator
 from nmt_cli.config.presets import TRANSLATION_PRESETS
 from nmt_cli.errors import UsageError
+from nmt_cli.export import shortlist
 from nmt_cli.export.folder import export, sign, write_graphs, write_settings
 from nmt_cli.export.shortlist import cooccurrence, model_1
 from nmt_cli.files.manifest import write_manifest
@@ -143,6 +145,19 @@ def with_shortlist(run: Path, folder: Path, *, int8: bool) -> Path:
     write_settings(folder, {**content, "shortlist": {"frequent": [300, 301, 302]}})
     sign(folder)
     return folder
+
+
+def test_the_speed_of_a_shortlist_does_not_need_a_precise_clock(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = RunDirectory.open(run)
+    ids, V = opened.vocabularies.source.encode(LINES), len(opened.vocabularies.target)
+    monkeypatch.setattr(shortlist, "_lexicon", lambda run, data: model_1(ids, ids, V, V))
+    monkeypatch.setattr(RunDirectory, "held_out", lambda run, split: (LINES[:2], LINES[:2]))
+    monkeypatch.setattr(time, "process_time", lambda: 1.0)  # as with `ulimit -t`, which makes it coarse
+    said: list[str] = []
+    export(run, tmp_path / "out", shortlist=5, report=said.append)
+    assert "1.00 × as fast" in said[-1]
 
 
 @pytest.mark.parametrize("int8", [False, True])

@@ -250,7 +250,8 @@ class _Task:
             if output.lines:
                 console.print(f"continuing after line {output.lines:,} with {output.path}")
             elif output.discarded:
-                note = f"{output.path} is from another model, text or settings; starting from the first line"
+                reason = "is from another model, text or settings, or was changed"
+                note = f"{output.path} {reason}; starting from the first line"
                 say(console, "note", note)
             self.progress.skip(output.lines)
             rest = iter(self.through.lines)
