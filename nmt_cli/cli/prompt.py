@@ -32,6 +32,7 @@ def run_prompt(
 ) -> None:
     """Translate each line as it is typed, until Ctrl-D. Ctrl-C drops the line, or stops its translation."""
     number, last = 0, ""
+    warnings.shown = sys.maxsize  # nobody waits for the count at the end
     prompt = prompt_text(translator.languages, sys.stdout.encoding)
     with warnings, _history():
         while True:

@@ -60,17 +60,26 @@ class TestScore:
 
 
 def find_runs(paths: Iterable[Path]) -> list[Path]:
-    """The run directories among `paths`, and those inside of directories that are not runs."""
+    """The run directories among `paths`, and those inside of directories that are not runs.
+
+    Next to runs, as in `nmt info runs/*`, files and other directories are skipped.
+    """
     found: list[Path] = []
+    skipped: list[Path] = []
     for path in paths:
+        # Not `exists`, which is false for a link to nowhere.
+        if os.path.lexists(path / MANIFEST):
+            (found if _kind(path) in (KIND, None) else skipped).append(path)
+        elif inside := list(_runs_inside(path)):
+            found += inside
+        else:
+            (skipped if path.exists() else found).append(path)
+    for path in skipped if not found else ():
         if path.is_file():
             raise UsageError(
                 f"{path} is a file, not a run directory", hint="name directories: nmt info DIR..."
             )
-        # Not `exists`, which is false for a link to nowhere.
-        inside = [] if os.path.lexists(path / MANIFEST) else list(_runs_inside(path))
-        found += inside or [path]
-    return found
+    return found or skipped
 
 
 def run_info(path: Path) -> RunInfo:
@@ -119,12 +128,16 @@ def _runs_inside(path: Path) -> Iterator[Path]:
     """Runs one or two levels below, as `nmt recipe` and most people arrange them."""
     for pattern in (f"*/{MANIFEST}", f"*/*/{MANIFEST}"):
         for manifest in sorted(path.glob(pattern)):
-            try:
-                kind = GuardedDirectory(manifest.parent).read_json(MANIFEST)["kind"]
-            except (OSError, ValueError, KeyError, TypeError, DirectoryError):
-                continue
-            if kind == KIND and not manifest.parent.name.startswith("."):
+            if _kind(manifest.parent) == KIND and not manifest.parent.name.startswith("."):
                 yield manifest.parent
+
+
+def _kind(path: Path) -> str | None:
+    """What a directory says that it is; None if that cannot be read."""
+    try:
+        return str(GuardedDirectory(path).read_json(MANIFEST)["kind"])
+    except (OSError, ValueError, KeyError, TypeError, DirectoryError):
+        return None
 
 
 def _value(config: Config, name: str) -> Any:

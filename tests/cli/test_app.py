@@ -241,9 +241,9 @@ def test_config_shows_one_section(nmt: Run, tmp_path: Path) -> None:
     outcome = nmt("config", tmp_path / "a.toml", "search")
     assert outcome.stdout.startswith("[search]\nbeam_size = 3  # file ")
     assert outcome.stdout.count("[") == 1
-    assert nmt("config", tmp_path / "a.toml", "serch").error.endswith(
-        "no section serch (did you mean search?)"
-    )
+    assert nmt("config", "search", tmp_path / "a.toml").stdout == outcome.stdout
+    for arguments in ([tmp_path / "a.toml", "serch"], ["serch"]):
+        assert nmt("config", *arguments).error.endswith("no section serch (did you mean search?)")
 
 
 def test_config_shows_what_differs_from_the_defaults_and_can_be_used_again(nmt: Run, tmp_path: Path) -> None:

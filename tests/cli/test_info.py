@@ -85,6 +85,18 @@ def test_several_runs_are_a_table_and_directories_are_searched(nmt: Run, run: Pa
     assert objects[1]["update"] is None
 
 
+def test_files_and_other_directories_next_to_runs_are_skipped(nmt: Run, run: Path, tmp_path: Path) -> None:
+    (tmp_path / "recipe.json").write_text("{}")
+    (tmp_path / "data").mkdir()
+    write_manifest(tmp_path / "data", "data")
+    (tmp_path / "empty").mkdir()
+    others = [tmp_path / name for name in ("recipe.json", "data", "empty")]
+    objects = json.loads(nmt("info", *others, run, "--json").stdout)
+    assert [one["path"] for one in objects] == [str(run)]
+    assert nmt("info", run, tmp_path / "nowhere").code == 1
+    assert "is a data directory" in nmt("info", tmp_path / "data").error
+
+
 def test_the_machine_is_described_without_secrets(nmt: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")

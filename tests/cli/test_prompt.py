@@ -1,6 +1,7 @@
 """`nmt translate` in a terminal: a prompt with history, alternatives, Ctrl-C and Ctrl-D."""
 
 import codecs
+import json
 import os
 import pty
 import re
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from nmt_cli.cli.prompt import prompt_text
+from nmt_cli.run import RunDirectory
 
 from ..translator.runs import make_run  # noqa: TID252 - tests are no package
 
@@ -69,7 +71,11 @@ class Terminal:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("runs") / "run", ("search.beam_size=2",), prefers_bytes=False)
+    run = make_run(tmp_path_factory.mktemp("runs") / "run", ("search.beam_size=2",), prefers_bytes=False)
+    # Every translation is less probable than those of the validation set.
+    facts = {"model_sha256": RunDirectory.open(run).model_sha256, "quantiles": {"0.01": 0.0}}
+    (run / "confidence.json").write_text(json.dumps(facts))
+    return run
 
 
 @pytest.fixture
@@ -85,7 +91,7 @@ def test_a_terminal_is_a_prompt_with_history_alternatives_and_quiet_interrupts(
     assert "nothing is translated yet" in terminal.read_until(PROMPT)
     terminal.type("ba be\r")
     first = terminal.read_until(PROMPT)
-    translation = first.split("\n")[1]
+    translation = first.rstrip("\n").rpartition("\n")[2]
     assert translation
     terminal.type("half a line")
     terminal.read_until("half a line")
@@ -99,6 +105,9 @@ def test_a_terminal_is_a_prompt_with_history_alternatives_and_quiet_interrupts(
     assert [row.split()[0] for row in rows] == ["1", "2", "3", "4", "5"]
     terminal.type("\x10\x10\r")  # Ctrl-P twice: the line before the last
     assert translation in terminal.read_until(PROMPT)
+    for _ in range(3):  # more than a file would get
+        terminal.type("ba be\r")
+        assert "low confidence" in terminal.read_until(PROMPT)
     terminal.type("\x04")
     assert terminal.exit_code() == 0
     history = (tmp_path / "nmt" / "history").read_text()

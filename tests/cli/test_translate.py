@@ -367,6 +367,7 @@ def _interrupt_after(windows: int, patch: pytest.MonkeyPatch) -> None:
         ("a.VTT.gz", "a compressed document (WebVTT subtitles)"),
         ("a.tmx", "a translation memory"),
         ("a.docx", "an office document"),
+        ("a.zip", "an archive"),
         ("archive", "a ZIP archive"),
     ],
 )
@@ -376,10 +377,11 @@ def test_files_that_are_not_lines_of_text_are_rejected(
     (tmp_path / name).write_bytes(
         b"PK\x03\x04" if name == "archive" else b"1\n00:00:01,000 --> 00:00:02,000\n"
     )
-    outcome = nmt("translate", run, "-i", tmp_path / name)
-    assert outcome.code == 2
-    assert f"{tmp_path / name} is {what}" in outcome.error
-    assert "one " in outcome.hint or "unpack it" in outcome.hint
+    for arguments in (["-i", tmp_path / name], [tmp_path / name]):
+        outcome = nmt("translate", run, *arguments)
+        assert outcome.code == 2
+        assert f"{tmp_path / name} is {what}" in outcome.error
+        assert "one " in outcome.hint or "unpack it" in outcome.hint
 
 
 def test_a_zip_archive_on_standard_input_is_rejected(run: Path, tmp_path: Path) -> None:

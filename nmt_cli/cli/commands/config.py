@@ -1,5 +1,6 @@
 """`nmt config`: every setting, or the settings that result from a file and `--set`."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -32,12 +33,13 @@ def config(
     from nmt_cli.config.layers import reference_markdown, sections, to_toml
 
     known = [name for name, _ in sections()]
-    if file is not None and section is None and str(file) in known and not file.exists():
-        file, section = None, str(file)
+    if file is not None and not file.exists() and file.name == str(file) and not file.suffix:
+        # A section: either may come first, and either may be missing.
+        file, section = (None if section is None else Path(section)), str(file)
     if section is not None and section not in known:
         raise UsageError(
             f"there is no section {section}{did_you_mean(section, known)}",
-            hint=f"sections: {', '.join(known)}",
+            hint=f"give a TOML file or one of the sections {', '.join(known)}",
         )
     if markdown:
         typer.echo(reference_markdown(), nl=False)

@@ -94,6 +94,9 @@ def _machine_rows(machine: "MachineInfo") -> Iterator[tuple[str, str]]:
 
 
 def _run_rows(run: "RunInfo") -> Iterator[tuple[str, str]]:
+    from nmt_cli.cli.display.training import duration
+    from nmt_cli.config.layers import toml_value
+
     yield "run", run.path
     yield "languages", _languages(run)
     yield "preset", run.preset
@@ -103,10 +106,10 @@ def _run_rows(run: "RunInfo") -> Iterator[tuple[str, str]]:
     yield "data", f"{pairs}{run.validation_pairs:,} for validation, {run.test_pairs:,} for test"
     yield "data directory", f"{run.data} (SHA-256 {run.data_sha256[:12]}…)"
     for name, value in run.settings.items():
-        yield "setting", f"{name} = {value}"
+        yield "setting", f"{name} = {'not set' if value is None else toml_value(value)}"
     if run.update is not None:
-        hours = "" if run.hours is None else f", {run.hours:.1f} h"
-        yield "training", f"update {run.update:,}, epoch {run.epoch}{hours}"
+        time = "" if run.hours is None else f", {duration(3600 * run.hours)}"
+        yield "training", f"update {run.update:,}, epoch {run.epoch}{time}"
     names = {"bleu": "BLEU", "chrf": "chrF", "perplexity": "perplexity"}
     scores = [f"{names[name]} {value:.2f}" for name, value in run.validation.items()]
     yield "validation", ", ".join(scores) or "no scores yet"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nmt_cli.translator.streaming import LineWindow
 
 _INTERVAL = 10.0  # seconds between two plain lines of progress
-_SHOWN = 3  # warnings of one kind; the rest are counted
+_SHOWN = 3  # warnings of one kind; the rest are counted, except where each line is answered at once
 
 
 class LineProgress:
@@ -109,6 +109,7 @@ class LineWarnings:
         self.console = console
         self.confidence_threshold: float | None = None  # of the translator, if it is known
         self.counts_terms = True  # whether to say at the end how many terms were met
+        self.shown = _SHOWN
         self._counts: dict[str, int] = {}
         self._terms = self._terms_met = 0
 
@@ -119,7 +120,7 @@ class LineWarnings:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for problem, count in self._counts.items():
-            if count > _SHOWN:
+            if count > self.shown:
                 say(self.console, "note", f"{count:,} lines {problem} in total")
         if self._terms and self.counts_terms:
             say(self.console, "note", f"{self._terms_met:,} of {self._terms:,} terms met")
@@ -152,8 +153,8 @@ class LineWarnings:
             if value is not None and threshold is not None and value < threshold:
                 self._warn(
                     "have a translation with low confidence",
-                    f"low confidence in the translation of line {number}: log-probability {value:.2f} per token, "
-                    f"but above {threshold:.2f} for 99% of the validation set",
+                    f"low confidence in the translation of line {number}, which may be unlike the training data: "
+                    f"log-probability {value:.2f} per token; above {threshold:.2f} for 99% of the validation set",
                 )
 
     def _count_terms(self, number: int, translation: "Translation | ExportedTranslation") -> None:
@@ -178,7 +179,7 @@ class LineWarnings:
 
     def _warn(self, problem: str, message: str) -> None:
         self._counts[problem] = self._counts.get(problem, 0) + 1
-        if self._counts[problem] <= _SHOWN:
+        if self._counts[problem] <= self.shown:
             say(self.console, "warning", message)
 
 

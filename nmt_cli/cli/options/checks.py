@@ -32,6 +32,7 @@ def check_runs(runs: Iterable[Path], *, text_hint: str, exported: bool = False) 
     """
     for path in runs:
         if path.is_file():
+            check_lines_of_text(path)
             hint = _hint_for_file_in_directory(path, "run") or text_hint.format(path=path)
             raise UsageError(f"{path} is a file, not a run directory", hint=hint)
         if exported and is_export(path):
@@ -135,7 +136,14 @@ _NOT_LINES = {
         "a translation memory",
         "`nmt preprocess` reads it; to translate, give text, one sentence per line",
     ),
-    **dict.fromkeys((".docx", ".odt", ".pptx", ".xlsx"), ("an office document", _SAVE_AS_TEXT)),
+    **dict.fromkeys(
+        (".docx", ".doc", ".odt", ".odp", ".ods", ".pptx", ".xlsx", ".rtf"),
+        ("an office document", _SAVE_AS_TEXT),
+    ),
+    **dict.fromkeys(
+        (".pdf", ".epub"), ("a PDF file or an e-book", "extract its text, one sentence per line")
+    ),
+    **dict.fromkeys((".zip", ".tar", ".tgz"), ("an archive", "unpack it first")),
 }
 _ZIP = b"PK\x03\x04"
 
