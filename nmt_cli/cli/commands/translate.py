@@ -262,7 +262,9 @@ class _Task:
                 if output.lines:
                     console.print(f"{output.lines:,} lines are done; to continue, run the same command again")
                 elif size.lines > 1:
-                    console.print(f"lines are saved {self.window:,} at a time (--window), so none are done yet")
+                    console.print(
+                        f"lines are saved {self.window:,} at a time (--window), so none are done yet"
+                    )
                 raise
 
     def _write(self, lines: Iterable[str], output: "AbstractContextManager[Write]", first: int = 0) -> None:
