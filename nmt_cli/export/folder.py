@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 ShortlistOption = Literal["auto", "none"] | int
 Reporter = Callable[[str], None]
+_LICENSE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
 
 @dataclass(frozen=True)
@@ -55,18 +57,24 @@ def export(
     shortlist: ShortlistOption = "auto",
     data: Path | None = None,
     search: Mapping[str, Any] | None = None,
+    license_name: str | None = None,
     overwrite: bool = False,
     report: Reporter = lambda message: None,
 ) -> Exported:
     """Write the folder; it appears complete or not at all.
 
-    int8        weights and matrix products in 8 bits
-    shortlist   how many target tokens per source token; auto: as many as cost less than 0.1 BLEU, or none
-    data        the data directory of the run, if it is no longer where it was in training
-    search      settings that differ from those of the run
+    int8           weights and matrix products in 8 bits
+    shortlist      how many target tokens per source token; auto: as many as cost less than 0.1 BLEU, or none
+    data           the data directory of the run, if it is no longer where it was in training
+    search         settings that differ from those of the run
+    license_name   of the model, an identifier such as cc-by-4.0, for the model card
     """
     from nmt_cli.export.shortlist import choose_shortlist
 
+    if license_name is not None and not _LICENSE.fullmatch(license_name):
+        raise UsageError(
+            f"{license_name!r} is not a license identifier", hint="give one such as cc-by-4.0 or mit"
+        )
     run = RunDirectory.open(run_path)
     run.check_kind(language_model=False)
     check_supported(run.config)
@@ -81,7 +89,7 @@ def export(
         write_settings(folder, settings)
         (folder / "translate.py").write_text(runtime_script(), "utf-8")
         (folder / "requirements.txt").write_text(REQUIREMENTS, "utf-8")
-        (folder / "README.md").write_text(model_card(run, settings, chosen), "utf-8")
+        (folder / "README.md").write_text(model_card(run, settings, chosen, license_name), "utf-8")
         sign(folder)
         size = sum(path.stat().st_size for path in folder.iterdir())
     return Exported(out, size, None if chosen is None else chosen.size)
@@ -169,16 +177,23 @@ def _settings(run: RunDirectory, search: SearchConfig, *, int8: bool) -> dict[st
 # README.md: the model card, with the front matter of a model hub
 
 
-def model_card(run: RunDirectory, settings: Mapping[str, Any], shortlist: ChosenShortlist | None) -> str:
+def model_card(
+    run: RunDirectory,
+    settings: Mapping[str, Any],
+    shortlist: ChosenShortlist | None,
+    license_name: str | None,
+) -> str:
     """The card in Markdown."""
     from nmt_cli.export.graph import OPSET
 
     facts, preset = run.facts, PRESETS[run.config.model.preset]
-    size = run.config.model
+    size, shortlist_text = run.config.model, "no shortlist" if shortlist is None else shortlist.text()
+    unknown = "the run records no license of its training data; check it before you publish the model"
     lines = [
         "---",
         "language:",
         *(f"- {language}" for language in (facts.source_lang, facts.target_lang)),
+        *([] if license_name is None else [f"license: {license_name.lower()}"]),
         "pipeline_tag: translation",
         "library_name: onnxruntime",
         "tags:",
@@ -201,10 +216,11 @@ def model_card(run: RunDirectory, settings: Mapping[str, Any], shortlist: Chosen
         f"vocabulary {len(run.vocabularies.target):,}",
         f"- Weights: {'int8' if settings['int8'] else 'float32'}; ONNX opset {OPSET}",
         f"- Search: beam {settings['search']['beam_size']}, in `settings.json` with all other settings",
-        f"- {'No shortlist' if shortlist is None else shortlist.text().capitalize()}",
+        f"- {shortlist_text[0].upper()}{shortlist_text[1:]}",
+        f"- Training data: `{Path(facts.data).name}`",
         f"- Model SHA-256 {run.model_sha256}, data manifest SHA-256 {facts.data_sha256}",
         f"- Exported with nmt {__version__}",
-        "- License: the run records no license of its training data; check it before you publish the model",
+        f"- License: {license_name or unknown}",
     ]
     return "\n".join(lines) + "\n"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -243,3 +244,26 @@ def test_search_settings_that_the_runtime_lacks_are_refused_at_export(tmp_path: 
 def test_impossible_beams_are_refused(exported: Path, search: dict[str, Any]) -> None:
     with pytest.raises(RuntimeFailure):
         ExportedTranslator(exported, search=search)
+
+
+def test_the_model_card_has_the_front_matter_of_a_model_hub_and_the_license(
+    tmp_path: Path, run: Path
+) -> None:
+    export(run, tmp_path / "out", shortlist="none", license_name="CC-BY-4.0")
+    _, front_matter, card = (tmp_path / "out" / "README.md").read_text("utf-8").split("---\n", 2)
+    lines = front_matter.splitlines()
+    assert lines[:4] == ["language:", "- xx", "- yy", "license: cc-by-4.0"]
+    assert "pipeline_tag: translation" in lines
+    assert "- License: CC-BY-4.0" in card.splitlines()
+    export(run, tmp_path / "out", shortlist="none", overwrite=True)
+    card = (tmp_path / "out" / "README.md").read_text("utf-8")
+    assert "the run records no license of its training data" in card
+    with pytest.raises(UsageError, match="not a license identifier"):
+        export(run, tmp_path / "other", license_name="a\ntags: x")
+
+
+def test_the_manifest_names_the_opset_of_both_graphs(exported: Path) -> None:
+    manifest = json.loads((exported / "manifest.json").read_text("utf-8"))
+    for name in ("encoder.onnx", "decoder.onnx"):
+        versions = {one.domain: one.version for one in onnx.load(exported / name).opset_import}
+        assert versions[""] == manifest["opset"]

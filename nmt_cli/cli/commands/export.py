@@ -17,6 +17,7 @@ def export(
     int8: translation.ExportInt8 = False,
     shortlist: translation.Shortlist = "auto",
     data: translation.ExportData = None,
+    license_name: translation.License = None,
     config: shared.Config = None,
     settings: shared.Set = None,
     overwrite: shared.Overwrite = False,
@@ -53,6 +54,7 @@ def export(
         shortlist=size,
         data=data,
         search=search,
+        license_name=license_name,
         overwrite=overwrite,
         report=report,
     )

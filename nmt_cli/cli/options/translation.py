@@ -220,6 +220,9 @@ Shortlist = Annotated[
         "than 0.1 BLEU on the validation set.",
     ),
 ]
+License = Annotated[
+    str | None, contents("--license NAME", "License of the model, for its card, such as cc-by-4.0.")
+]
 ExportData = Annotated[
     Path | None,
     contents(
