@@ -54,7 +54,7 @@ BELOW = {
         "drawing",
         "config",
     },
-    "server": {"explanation", "export", "translator", "runtime", "model", "corpus", "config"},
+    "server": {"explanation", "documents", "export", "translator", "runtime", "model", "corpus", "config"},
     "recipe": {"evaluation", "info", "run", "data", "corpus", "drawing", "files", "config"},
 }
 LISTED = re.compile(r" *(\w+/?(?:, \w+/?)*)(?: {2,}\S.*)?")  # modules, and what they contain

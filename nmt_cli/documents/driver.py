@@ -186,8 +186,10 @@ def _window(
     return results
 
 
-def _write(opened: Opened, results: Mapping[Segment, Result], write: Callable[[bytes], None]) -> Finished:
-    document, job = opened.document, opened.job
+def rendered(
+    document: Document, results: Mapping[Segment, Result]
+) -> tuple[bytes, int, tuple[Untouched, ...]]:
+    """The document with its translations, the number of translated entries, and those that are left as they are."""
     translations: list[tuple[Parts, ...] | None] = []
     untouched = list(document.untouched)
     for entry in document.entries:
@@ -199,15 +201,20 @@ def _write(opened: Opened, results: Mapping[Segment, Result], write: Callable[[b
         if reason:
             untouched.append(Untouched(entry.where, reason))
         translations.append(None if reason else parts)
-    data = document.write(translations)
+    count = sum(parts is not None for parts in translations)
+    return document.write(translations), count, tuple(untouched)
+
+
+def _write(opened: Opened, results: Mapping[Segment, Result], write: Callable[[bytes], None]) -> Finished:
+    job = opened.job
+    data, count, untouched = rendered(opened.document, results)
     if job.target is None:
         write(data)
     else:
         job.target.parent.mkdir(parents=True, exist_ok=True)
         with new_file(job.target) as temporary:
             temporary.write_bytes(data)
-    count = sum(parts is not None for parts in translations)
-    return Finished(job, count, document.skipped, tuple(untouched))
+    return Finished(job, count, opened.document.skipped, untouched)
 
 
 def _is_encodable(document: Document, entry: Entry, parts: tuple[Parts, ...]) -> bool:

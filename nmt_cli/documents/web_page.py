@@ -58,6 +58,11 @@ def read_html(data: bytes, path: Path, options: DocumentOptions) -> Document:
     text, encoding, mark = decode(data, path, declared[1].decode() if declared else None)
     if "<" not in text and text.strip():
         raise broken(path, "line 1", "there is no tag", "is it an HTML file?")
+    return html_document(text, encoding, mark)
+
+
+def html_document(text: str, encoding: str = "utf-8", mark: bytes = b"") -> Document:
+    """The blocks of a page, or of a part of one."""
     reader = _Reader(text)
     reader.read()
     return Document(

@@ -1,22 +1,17 @@
 """The translator behind HTTP. Reading order:
 
-settings     limits, access and logging
 models       run directories and exported folders behind one interface
 batcher      dynamic batching: a queue and a thread for each model
-routing      from language to language, directly or through a pivot; detection of languages
-languages    names of languages
-layout       what of a text is translated: lines, or the text nodes of HTML
-choices      what a person can choose instead of a word
+routing      languages, and the models from one to another, directly or through a pivot
 requests     JSON and forms within their limits; errors as answers
+documents    lines, HTML and files: what of them is translated; translated files that wait to be fetched
 access       API keys and the rate limit
-downloads    translated files that wait to be fetched
 metrics      counters for Prometheus
-service      what all endpoints share; loading models again
+service      settings, and what all endpoints share; loading models again
 api          the endpoints
 openapi      the description of the API
-files        the page and its scripts
-app          routes, security headers, access log
+app          routes, files of the page, security headers, access log
 process      the HTTP server: signals, deadlines, shutdown
 
-page/ has the page itself.
+page/ has the page itself; page.js describes its parts.
 """

@@ -5,45 +5,44 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from nmt_cli.config.defaults import ALTERNATIVES
 from nmt_cli.errors import NmtError
-from nmt_cli.server.batcher import Batcher, Overloaded
-from nmt_cli.server.choices import choices_of
-from nmt_cli.server.languages import language_name
-from nmt_cli.server.layout import Layout, html_layout, text_layout
+from nmt_cli.runtime.words import BYTE, SPACE
+from nmt_cli.server.documents import (
+    FILE_FORMATS,
+    Finished,
+    TextFile,
+    TextLines,
+    read_file,
+    read_html,
+    size_of,
+    text_of,
+    translate_document,
+)
 from nmt_cli.server.metrics import CONTENT_TYPE
-from nmt_cli.server.requests import ApiError, Fields, invalid, read_fields
-from nmt_cli.server.routing import Router, translate_lines
-from nmt_cli.server.service import Service
+from nmt_cli.server.requests import ApiError, Fields, Upload, invalid
+from nmt_cli.server.routing import language_name, translate_lines
+from nmt_cli.server.service import Direction, Service, detections
 
-AUTO = "auto"
-FILE_FORMATS = (".txt",)
+if TYPE_CHECKING:
+    from nmt_cli.explanation import Explanation
+
 _MAX_ALTERNATIVES = 100
 _MAX_EXPLAINED = 20  # alternatives per token
-_FORMATS = {"text": text_layout, "html": html_layout}
+_MAX_UNTOUCHED = 100  # entries of a document that are listed
 _UNSAFE = re.compile(r"[^\w.\- ]+")
-
-Result = TypeVar("Result")
-
-
-class Direction(NamedTuple):
-    """From one language to another."""
-
-    source: str
-    target: str
-    chain: list[Batcher]
-    detected: dict[str, Any] | None  # if the source language was not given
+_PAUSE = 300  # milliseconds after a key, before the text is translated
 
 
 class JsonAnswer(JSONResponse):
-    """JSON with readable characters; of matrices, six digits are enough."""
+    """JSON with readable characters."""
 
     def render(self, content: Any) -> bytes:
         """The body."""
@@ -59,20 +58,19 @@ class Api:
 
     async def translate(self, request: Request) -> Response:
         """POST /translate"""
-        fields = await self._read(request)
+        fields = await self._service.read(request)
         q = fields.texts("q")
         texts = [q] if isinstance(q, str) else q
         fields.text("source")
         fields.text("target")
         alternatives = fields.number("alternatives", 0, most=_MAX_ALTERNATIVES)
         form = fields.text("format", "text")
-        if form not in _FORMATS:
+        if form not in ("text", "html"):
             raise ApiError(400, f"{form} format is not supported")
-        layouts = self._layouts(request, texts, form)
-        prefixes = _prefixes(fields, layouts, form)
-        with self._service.current_router() as router:
-            direction = self._direction(request, router, fields, texts)
-            found = await self._translated(request, direction, layouts, prefixes, alternatives + 1)
+        if form == "html":
+            direction, found = await self._translate_html(request, fields, texts)
+        else:
+            direction, found = await self._translate_text(request, fields, texts, alternatives + 1)
         best = [ranks[0] for ranks in found]
         others = [[text for text in dict.fromkeys(ranks) if text != ranks[0]] for ranks in found]
         single = isinstance(q, str)
@@ -83,18 +81,59 @@ class Api:
             answer["alternatives"] = others[0] if single else others
         return self._answer(request, answer, q)
 
+    async def _translate_text(
+        self, request: Request, fields: Fields, texts: Sequence[str], n_best: int
+    ) -> tuple[Direction, list[list[str]]]:
+        """The translations of each text, best first."""
+        layouts = [TextLines(text) for text in texts]
+        lines = [line for layout in layouts for line in layout.texts]
+        self._service.accept(request, sum(map(len, texts)), len(lines))
+        prefixes = _prefixes(fields, layouts)
+        with self._service.current_router() as router:
+            direction = self._service.direction(request, router, fields, "\n".join(texts))
+            found: Sequence[tuple[str, ...]] = [(line,) for line in lines]
+            if direction.chain:
+                work = translate_lines(direction.chain, lines, prefixes, n_best)
+                found = await self._service.finish(request, work)
+        results = []
+        position = 0
+        for layout in layouts:
+            own = found[position : position + len(layout.texts)]
+            position += len(own)
+            ranks = range(max(map(len, own), default=1))
+            results.append(
+                [layout.filled([line[min(rank, len(line) - 1)] for line in own]) for rank in ranks]
+            )
+        return direction, results
+
+    async def _translate_html(
+        self, request: Request, fields: Fields, texts: Sequence[str]
+    ) -> tuple[Direction, list[list[str]]]:
+        """The translation of each text; like LibreTranslate, without alternatives."""
+        if fields.values.get("prefix"):
+            raise invalid("prefix needs the format text")
+        documents = [await asyncio.to_thread(read_html, text) for text in texts]
+        sizes = [size_of(document) for document in documents]
+        self._service.accept(request, sum(map(len, texts)), sum(lines for _, lines in sizes))
+        with self._service.current_router() as router:
+            read = "\n".join(map(text_of, documents))
+            direction = self._service.direction(request, router, fields, read)
+            works = asyncio.gather(*(translate_document(one, direction.chain) for one in documents))
+            found = await self._service.finish(request, works)
+        return direction, [[one.content.decode()] for one in found]
+
     async def explain(self, request: Request) -> Response:
         """POST /explain"""
-        fields = await self._read(request)
+        fields = await self._service.read(request)
         text = fields.text("q")
         given = fields.text("translation", "") or None
         prefix = fields.text("prefix", "")
         alternatives = fields.number("alternatives", ALTERNATIVES, most=_MAX_EXPLAINED)
         if any("\n" in one for one in (text.strip(), given or "", prefix)):
             raise invalid("a sentence has no line breaks; explain the lines one by one")
-        self._layouts(request, [text], "text")
+        self._service.accept(request, len(text), 1)
         with self._service.current_router() as router:
-            direction = self._direction(request, router, fields, [text])
+            direction = self._service.direction(request, router, fields, text)
             if len(direction.chain) != 1:
                 raise ApiError(
                     400, f"no single model translates from {direction.source} to {direction.target}"
@@ -104,7 +143,7 @@ class Api:
             call = partial(
                 model.explain, text.strip(), prefix=prefix, target=given, alternatives=alternatives
             )
-            explanation = await self._finish(request, batcher.run(call))
+            explanation: Explanation = await self._service.finish(request, batcher.run(call))
         mean = explanation.log_probability / len(explanation.target_pieces)
         threshold = model.confidence_threshold
         answer = {
@@ -119,11 +158,11 @@ class Api:
 
     async def detect(self, request: Request) -> Response:
         """POST /detect"""
-        fields = await self._read(request)
+        fields = await self._service.read(request)
         q = fields.texts("q")
-        texts = [q] if isinstance(q, str) else q
-        self._layouts(request, texts, "text")
-        found = _detections(self._service.router, texts)
+        text = q if isinstance(q, str) else "\n".join(q)
+        self._service.accept(request, len(text), len(TextLines(text).texts))
+        found = detections(self._service.router, text)
         likely = [one for one in found if one["confidence"] >= 1]
         return self._answer(request, likely or found[:1], q)
 
@@ -146,7 +185,7 @@ class Api:
                 "apiKeys": self._service.keys.required,
                 "charLimit": self._settings.max_characters,
                 "filesTranslation": True,
-                "frontendTimeout": 300,
+                "frontendTimeout": _PAUSE,
                 "keyRequired": self._service.keys.required,
                 "language": {
                     "source": {"code": source, "name": language_name(source)},
@@ -171,7 +210,7 @@ class Api:
 
     async def translate_file(self, request: Request) -> Response:
         """POST /translate_file"""
-        fields = await self._read(request)
+        fields = await self._service.read(request)
         file = fields.files.get("file")
         if file is None:
             raise invalid("missing file parameter")
@@ -181,19 +220,35 @@ class Api:
             raise invalid("empty file")
         if not file.name.lower().endswith(FILE_FORMATS):
             raise invalid("file format not supported")
-        try:
-            text = file.content.decode("utf-8")
-        except UnicodeDecodeError:
-            raise invalid("the file is not UTF-8") from None
-        mark = "\ufeff" if text.startswith("\ufeff") else ""
-        layouts = self._layouts(request, [text.removeprefix(mark)], "text")
-        with self._service.current_router() as router:
-            direction = self._direction(request, router, fields, [text])
-            [[translation]] = await self._translated(request, direction, layouts, None, 1)
-        token = self._service.downloads.add(file.name, (mark + translation).encode())
-        return self._answer(
-            request, {"translatedFileUrl": str(request.url_for("download", token=token))}, text
-        )
+        finished = await self._translate_file(request, fields, file)
+        token = self._service.downloads.add(file.name, finished.content)
+        answer = {
+            "translatedFileUrl": str(request.url_for("download", token=token)),
+            "untranslated": [
+                {"where": where, "reason": reason} for where, reason in finished.untouched[:_MAX_UNTOUCHED]
+            ],
+        }
+        return self._answer(request, answer, file.name)
+
+    async def _translate_file(self, request: Request, fields: Fields, file: Upload) -> Finished:
+        service = self._service
+        with service.current_router() as router:
+            target = router.language(fields.text("target")) or ""
+            try:
+                content = await asyncio.to_thread(read_file, file, target)
+            except NmtError as error:
+                raise invalid(f"{error.message} ({error.hint})") from error
+            if isinstance(content, TextFile):
+                lines = content.lines.texts
+                service.accept(request, len(content.decoded.text), len(lines))
+                direction = service.direction(request, router, fields, content.decoded.text)
+                if not direction.chain:
+                    return Finished(file.content, ())
+                found = await service.finish(request, translate_lines(direction.chain, lines))
+                return Finished(content.filled([best[0] for best in found]), ())
+            service.accept(request, *size_of(content))
+            direction = service.direction(request, router, fields, text_of(content))
+            return await service.finish(request, translate_document(content, direction.chain))
 
     async def download(self, request: Request) -> Response:
         """GET /download_file/{token}"""
@@ -203,7 +258,7 @@ class Api:
         name = _UNSAFE.sub("_", file.name.encode("ascii", "replace").decode())[-100:]
         return Response(
             file.content,
-            media_type="text/plain; charset=utf-8",
+            media_type="application/octet-stream",
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )
 
@@ -218,135 +273,17 @@ class Api:
         text = self._service.metrics.text(self._service.router.waiting)
         return Response(text, media_type=CONTENT_TYPE)
 
-    # What they have in common
-
-    async def _read(self, request: Request) -> Fields:
-        """The fields of a request that is allowed."""
-        settings = self._settings
-        fields = await read_fields(request, max_body=settings.max_body, seconds=settings.seconds)
-        key = fields.text("api_key", "")
-        self._service.keys.check(key)
-        address = request.client.host if request.client else ""
-        self._service.rate_limit.check(key if self._service.keys.required else address)
-        return fields
-
-    def _layouts(self, request: Request, texts: Sequence[str], form: str) -> list[Layout]:
-        """The texts, cut into lines, if they are within the limits."""
-        characters, limit = sum(map(len, texts)), self._settings.max_characters
-        if characters > limit:
-            raise invalid(f"request ({characters}) exceeds text limit ({limit})")
-        layouts = [_FORMATS[form](text) for text in texts]
-        lines, limit = sum(len(layout.rows) for layout in layouts), self._settings.max_lines
-        if lines > limit:
-            raise invalid(f"request ({lines} lines) exceeds line limit ({limit})")
-        self._service.metrics.characters += characters
-        request.state.record |= {"characters": characters, "lines": lines}
-        return layouts
-
-    def _direction(self, request: Request, router: Router, fields: Fields, texts: Sequence[str]) -> Direction:
-        """The languages of a request and the models between them."""
-        wanted, detected = fields.text("source"), None
-        if wanted.lower() == AUTO:
-            detected = _detections(router, texts)[0]
-            wanted = detected["language"]
-        source, target = router.language(wanted), router.language(fields.text("target"))
-        if source is None:
-            raise ApiError(400, f"{wanted} is not supported")
-        if target is None:
-            raise ApiError(400, f"{fields.text('target')} is not supported")
-        chain = router.chain(source, target)
-        if chain is None:
-            names = f"{language_name(target)} ({target})", f"{language_name(source)} ({source})"
-            raise ApiError(400, f"{names[0]} is not available as a target language from {names[1]}")
-        request.state.record["pair"] = f"{source}-{target}"
-        return Direction(source, target, chain, detected)
-
-    async def _translated(
-        self,
-        request: Request,
-        direction: Direction,
-        layouts: Sequence[Layout],
-        prefixes: Sequence[str] | None,
-        n_best: int,
-    ) -> list[list[str]]:
-        """The translations of each text, best first."""
-        lines = [line for layout in layouts for line in layout.texts]
-        if direction.chain:
-            work = translate_lines(direction.chain, lines, prefixes, n_best)
-            found = await self._finish(request, work)
-        else:  # into the same language
-            found = [(line,) for line in lines]
-        results = []
-        position = 0
-        for layout in layouts:
-            own = found[position : position + len(layout.rows)]
-            position += len(layout.rows)
-            ranks = range(max(map(len, own), default=1))
-            results.append(
-                [layout.filled([line[min(rank, len(line) - 1)] for line in own]) for rank in ranks]
-            )
-        return results
-
-    async def _finish(self, request: Request, work: Awaitable[Result]) -> Result:
-        """The result of the work, unless it takes too long or the client is gone, which ends it."""
-        current = asyncio.current_task()
-        assert current is not None
-        gone = asyncio.ensure_future(_disconnection(request))
-
-        def cancel(_: object) -> None:
-            if not finished:
-                current.cancel()
-
-        finished = False
-        gone.add_done_callback(cancel)
-        seconds = self._settings.seconds
-        try:
-            async with asyncio.timeout(seconds):
-                return await work
-        except TimeoutError:
-            message = f"the translation took longer than {seconds:g} seconds"
-            raise ApiError(503, message, {"Retry-After": "10"}) from None
-        except asyncio.CancelledError:
-            if not gone.done():
-                raise
-            current.uncancel()
-            raise ApiError(499, "the client disconnected") from None
-        except Overloaded as error:
-            message = "Slowdown: the server is busy"
-            raise ApiError(429, message, {"Retry-After": str(error.retry_after)}) from None
-        except NmtError as error:
-            raise ApiError(400, f"{error.message} ({error.hint})") from error
-        finally:
-            finished = True
-            gone.cancel()
-
     def _answer(self, request: Request, content: Any, text: str | Sequence[str]) -> Response:
         if self._settings.log_text:
             request.state.record |= {"q": text, "answer": content if "explanation" not in content else None}
         return JsonAnswer(content)
 
 
-async def _disconnection(request: Request) -> None:
-    """Return when the client is gone. The body has been read, so nothing else can arrive."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-
-
-def _detections(router: Router, texts: Sequence[str]) -> list[dict[str, Any]]:
-    """All texts of a request are taken to be in one language."""
-    return [
-        {"confidence": round(100 * probability, 1), "language": language}
-        for language, probability in router.detect("\n".join(texts))
-    ]
-
-
-def _prefixes(fields: Fields, layouts: Sequence[Layout], form: str) -> list[str] | None:
+def _prefixes(fields: Fields, layouts: Sequence[TextLines]) -> list[str] | None:
     """What the translation of each line begins with; a prefix belongs to the first line of its text."""
     if not fields.values.get("prefix"):
         return None
     given = fields.texts("prefix")
-    if form != "text":
-        raise invalid("prefix needs the format text")
     starts = [given] * len(layouts) if isinstance(given, str) else given
     if len(starts) != len(layouts):
         raise invalid(f"{len(starts)} prefixes for {len(layouts)} texts")
@@ -355,5 +292,42 @@ def _prefixes(fields: Fields, layouts: Sequence[Layout], form: str) -> list[str]
     return [
         "" if row else start
         for start, layout in zip(starts, layouts, strict=True)
-        for row in range(len(layout.rows))
+        for row in range(len(layout.texts))
     ]
+
+
+def choices_of(explanation: Explanation) -> list[list[dict[str, Any]]]:
+    """For each target word, what it could begin with instead, best first: text, probability and prefix.
+
+    The prefix is what the translation begins with if this is chosen: the words before, and the choice.
+    """
+    pieces = explanation.target_pieces
+    return [
+        [
+            {
+                "text": piece_text([other.piece]).strip(),
+                "probability": other.probability,
+                "prefix": piece_text([*pieces[: word.first], other.piece]).strip(),
+            }
+            for other in explanation.steps[word.first].alternatives
+            if _is_text(other.piece)
+        ]
+        for word in explanation.target_words
+    ]
+
+
+def piece_text(pieces: Sequence[str]) -> str:
+    """The text of pieces, bytes included."""
+    result = bytearray()
+    for piece in pieces:
+        if BYTE.fullmatch(piece):
+            result.append(int(piece[3:5], 16))
+        else:
+            result += piece.replace(SPACE, " ").encode("utf-8", "replace")
+    return result.decode("utf-8", "replace")
+
+
+def _is_text(piece: str) -> bool:
+    """Whether a piece can be shown: not a byte of a character, not <eos> or <unk>, not a mere space."""
+    is_token = piece.startswith("<") and piece.endswith(">") and len(piece) > 2
+    return not is_token and piece.strip(SPACE) != ""

@@ -1,12 +1,14 @@
-"""The application: routes, and what holds for every answer (errors, headers, log)."""
+"""The application: routes, the files of the page, and what holds for every answer: errors, headers, log."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -18,14 +20,22 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from nmt_cli.explanation import views_script, views_style
 from nmt_cli.server.api import Api, JsonAnswer
-from nmt_cli.server.files import StaticFiles
 from nmt_cli.server.openapi import docs_page, openapi_document
 from nmt_cli.server.requests import ApiError
 from nmt_cli.server.service import Service
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 Log = Callable[[str], None]
+
+_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_START = "index.html"
 
 # Nothing from elsewhere, nothing inline, no framing: model output and user input can only ever be text.
 _PAGE_POLICY = (
@@ -168,3 +178,37 @@ def _log_line(scope: Scope, status: int, seconds: float, record: dict[str, Any])
         **{name: value for name, value in record.items() if name != "endpoint"},
     }
     return json.dumps(entry, ensure_ascii=False)
+
+
+class StaticFiles:
+    """The page and its scripts, held in memory: a request names an entry of a table, never a path."""
+
+    def __init__(self) -> None:
+        folder = Path(__file__).parent / "page"
+        content = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+        content["views.js"] = views_script().encode()  # the drawing code of `nmt explain --html`
+        content["views.css"] = views_style().encode()
+        content[""] = content.pop(_START)
+        self._files = {
+            f"/{name}": _response(body, Path(name or _START).suffix) for name, body in content.items()
+        }
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of all files."""
+        return list(self._files)
+
+    def get(self, request: Request) -> Response:
+        """A file, or 304 if the browser has it already."""
+        file = self._files[request.scope["route"].path]
+        if request.headers.get("if-none-match") == file.headers["etag"]:
+            # The browser takes over the headers, so its type, which decides on the policy, must be among them.
+            headers = {"ETag": file.headers["etag"], "Content-Type": file.headers["content-type"]}
+            return Response(status_code=304, headers=headers)
+        return file
+
+
+def _response(content: bytes, suffix: str) -> Response:
+    tag = hashlib.sha256(content).hexdigest()[:32]
+    headers = {"ETag": f'"{tag}"', "Cache-Control": "no-cache"}
+    return Response(content, headers=headers, media_type=_TYPES[suffix])

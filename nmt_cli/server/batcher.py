@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from nmt_cli.documents.segment_translation import Translated
 from nmt_cli.server.models import ServedModel
 
 SHORT = 120  # characters; lines up to this length share batches whatever their lengths
@@ -39,10 +40,17 @@ class Overloaded(Exception):  # noqa: N818 - a state, not a mistake
 
 
 class Batch(NamedTuple):
-    """Lines of several jobs, as (job, index of the line)."""
+    """Lines of several jobs of one kind, as (job, index of the line)."""
 
     rows: list[tuple[Job, int]]
-    n_best: int
+    kind: Kind
+
+
+class Kind(NamedTuple):
+    """What is wanted of each line: lines can share a batch if it is the same."""
+
+    n_best: int = 1
+    attention: bool | None = None  # None: only text; else translations as documents need them
 
 
 class Job:
@@ -52,15 +60,15 @@ class Job:
         self,
         texts: Sequence[str] = (),
         prefixes: Sequence[str] | None = None,
-        n_best: int = 1,
+        kind: Kind = Kind(),  # noqa: B008 - a constant
         *,
         call: Callable[[], Any] | None = None,
     ) -> None:
         self.loop = asyncio.get_running_loop()
         self.future: asyncio.Future[Any] = self.loop.create_future()
-        self.texts, self.prefixes, self.n_best, self.call = texts, prefixes, n_best, call
+        self.texts, self.prefixes, self.kind, self.call = texts, prefixes, kind, call
         self.waiting = sorted((len(text), row) for row, text in enumerate(texts))  # by length
-        self.results: list[tuple[str, ...]] = [()] * len(texts)
+        self.results: list[Any] = [None] * len(texts)
         self.missing = len(texts)
         self.cancelled = False
 
@@ -132,7 +140,14 @@ class Batcher:
         """At most `n_best` translations of each text, best first. Cancelling it takes the texts out of the queue."""
         if not texts:
             return []
-        found: list[tuple[str, ...]] = await self._wait_for(Job(texts, prefixes, n_best))
+        found: list[tuple[str, ...]] = await self._wait_for(Job(texts, prefixes, Kind(n_best)))
+        return found
+
+    async def translations(self, texts: Sequence[str], *, attention: bool) -> list[Translated]:
+        """The best translation of each text, as documents need it."""
+        if not texts:
+            return []
+        found: list[Translated] = await self._wait_for(Job(texts, kind=Kind(attention=attention)))
         return found
 
     async def run(self, call: Callable[[], Any]) -> Any:
@@ -219,7 +234,7 @@ class Batcher:
         shortest = leading // 2 if leading > SHORT else 0
         room = max(1, _CHARACTERS_PER_TOKEN * self.model.batch_tokens // longest)
         room = min(room, self._batch_lines)
-        jobs = [job for job in self._jobs if job.call is None and job.n_best == first.n_best]
+        jobs = [job for job in self._jobs if job.call is None and job.kind == first.kind]
         rows: list[tuple[Job, int]] = []
         for share in (-(-room // len(jobs)), room):
             for job in jobs:
@@ -232,7 +247,7 @@ class Batcher:
                 self._jobs.remove(job)
         if first.waiting:
             self._jobs.rotate(-1)
-        return Batch(rows, first.n_best)
+        return Batch(rows, first.kind)
 
     def _translate(self, batch: Batch) -> None:
         try:
@@ -244,18 +259,20 @@ class Batcher:
                 jobs[0].finish(error=error)
                 return
             for job in jobs:  # one by one: the fault of one request is not the fault of the others
-                self._translate(Batch([row for row in batch.rows if row[0] is job], batch.n_best))
+                self._translate(Batch([row for row in batch.rows if row[0] is job], batch.kind))
             return
-        for (job, row), translations in zip(batch.rows, found, strict=True):
-            job.results[row] = translations
+        for (job, row), result in zip(batch.rows, found, strict=True):
+            job.results[row] = result
             job.missing -= 1
             if not job.missing:
                 job.finish(job.results)
 
-    def _found(self, batch: Batch) -> list[tuple[str, ...]]:
+    def _found(self, batch: Batch) -> Sequence[Any]:
         texts = [job.texts[row] for job, row in batch.rows]
+        if batch.kind.attention is not None:
+            return self.model.translations(texts, attention=batch.kind.attention)
         prefixes = [job.prefixes[row] if job.prefixes is not None else "" for job, row in batch.rows]
-        return self.model.translate(texts, prefixes if any(prefixes) else None, batch.n_best)
+        return self.model.translate(texts, prefixes if any(prefixes) else None, batch.kind.n_best)
 
 
 def _answer(job: Job) -> None:

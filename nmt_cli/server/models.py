@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nmt_cli.corpus.checks.language import LetterProfile
+from nmt_cli.documents.segment_translation import Translated
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.export.opening import is_export, runtime_errors
 from nmt_cli.runtime.segments import Chunk, replace_surrogates, split_line
@@ -42,6 +43,10 @@ class ServedModel(Protocol):
         self, texts: Sequence[str], prefixes: Sequence[str] | None, n_best: int
     ) -> list[tuple[str, ...]]:
         """At most `n_best` translations of each text, best first."""
+        ...
+
+    def translations(self, texts: Sequence[str], *, attention: bool) -> Sequence[Translated]:
+        """The best translation of each text, with attention if it is wanted and the model has it."""
         ...
 
     def explain(self, text: str, *, prefix: str, target: str | None, alternatives: int) -> Explanation:
@@ -91,6 +96,13 @@ class RunModel:
             self._translators[n_best] = self._translators[1].with_search(n_best=n_best)
         found = self._translators[n_best].translate(texts, prefixes=prefixes)
         return [tuple(one.text for one in best.n_best or (best,)) for best in found]
+
+    def translations(self, texts: Sequence[str], *, attention: bool) -> Sequence[Translated]:
+        """See `ServedModel`."""
+        from nmt_cli.translator import Details
+
+        translator = self._translators[1]
+        return translator.translate(texts, details=Details(attention=attention and translator.has_attention))
 
     def explain(self, text: str, *, prefix: str, target: str | None, alternatives: int) -> Explanation:
         """See `ServedModel`."""
@@ -148,6 +160,12 @@ class ExportedModel:
                 self._translators[n_best] = changed
             found = self._translators[n_best].translate(texts, prefixes=prefixes)
         return [tuple(one.text for one in best.n_best or (best,)) for best in found]
+
+    def translations(self, texts: Sequence[str], *, attention: bool) -> Sequence[Translated]:
+        """See `ServedModel`."""
+        translator = self._translators[1]
+        with runtime_errors():
+            return translator.translate(texts, attention=attention and translator.has_attention)
 
     def explain(self, text: str, *, prefix: str, target: str | None, alternatives: int) -> Explanation:
         """See `ServedModel`."""

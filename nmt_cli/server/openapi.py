@@ -49,7 +49,11 @@ _TRANSLATE = _object(
     source=_SOURCE,
     target=_TARGET,
     format={"type": "string", "enum": ["text", "html"], "default": "text"},
-    alternatives={"type": "integer", "default": 0, "description": "how many, at most the beam size less one"},
+    alternatives={
+        "type": "integer",
+        "default": 0,
+        "description": "how many, at most the beam size less one; none for HTML",
+    },
     prefix=_described(_TEXTS, "what the translation begins with, of one text or of each"),
     api_key=_KEY,
 )
@@ -134,7 +138,7 @@ _ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...], Schema | None, Schema | 
     (
         "/translate_file",
         "post",
-        "Translate a text file, UTF-8",
+        "Translate a text file or a document, such as PO, XLIFF, subtitles, Markdown or HTML",
         (_MULTIPART,),
         _object(
             "file source target",
@@ -143,7 +147,14 @@ _ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...], Schema | None, Schema | 
             target=_TARGET,
             api_key=_KEY,
         ),
-        _object("translatedFileUrl", translatedFileUrl=_STRING),
+        _object(
+            "translatedFileUrl untranslated",
+            translatedFileUrl=_STRING,
+            untranslated=_described(
+                _list(_object("where reason", where=_STRING, reason=_STRING)),
+                "entries of a document that were left as they are, and why",
+            ),
+        ),
     ),
     ("/frontend/settings", "get", "Settings for user interfaces", (), None, _SETTINGS),
     ("/health", "get", "Whether the server is ready", (), None, _object("status", status=_STRING)),

@@ -1,4 +1,4 @@
-"""Which models lead from one language to another: directly, or through a pivot language."""
+"""Languages: their names, which one a text is in, and which models lead from one to another, or through a pivot."""
 
 from __future__ import annotations
 
@@ -14,6 +14,20 @@ from nmt_cli.server.batcher import Batcher
 from nmt_cli.server.models import ServedModel
 
 MakeBatcher = Callable[[ServedModel], Batcher]
+
+_NAMES = """
+    af Afrikaans, am Amharic, ar Arabic, as Assamese, az Azerbaijani, be Belarusian, bg Bulgarian, bn Bengali,
+    bo Tibetan, br Breton, bs Bosnian, ca Catalan, cs Czech, cy Welsh, da Danish, de German, dz Dzongkha, el Greek,
+    en English, eo Esperanto, es Spanish, et Estonian, eu Basque, fa Persian, fi Finnish, fr French, ga Irish,
+    gl Galician, gu Gujarati, ha Hausa, he Hebrew, hi Hindi, hr Croatian, hu Hungarian, hy Armenian, id Indonesian,
+    ig Igbo, is Icelandic, it Italian, ja Japanese, ka Georgian, kk Kazakh, km Khmer, kn Kannada, ko Korean,
+    ky Kyrgyz, la Latin, lb Luxembourgish, lo Lao, lt Lithuanian, lv Latvian, mk Macedonian, ml Malayalam,
+    mn Mongolian, mr Marathi, ms Malay, mt Maltese, my Burmese, ne Nepali, nl Dutch, no Norwegian, oc Occitan,
+    or Odia, pa Punjabi, pl Polish, ps Pashto, pt Portuguese, ro Romanian, ru Russian, sa Sanskrit, sd Sindhi,
+    si Sinhala, sk Slovak, sl Slovenian, so Somali, sq Albanian, sr Serbian, sv Swedish, sw Swahili, ta Tamil,
+    te Telugu, tg Tajik, th Thai, ti Tigrinya, tl Tagalog, tr Turkish, ug Uyghur, uk Ukrainian, ur Urdu, uz Uzbek,
+    vi Vietnamese, wo Wolof, xh Xhosa, yi Yiddish, yo Yoruba, yue Cantonese, zh Chinese, zu Zulu
+"""
 
 
 class Router:
@@ -146,3 +160,12 @@ def _profiles(models: Iterable[ServedModel]) -> dict[str, LetterProfile]:
     words = {language: LetterProfile.of_function_words(language) for language in languages}
     known = {language: profile for language, profile in words.items() if profile is not None}
     return {language: known.get(language, LetterProfile({})) for language in languages}
+
+
+def language_name(code: str) -> str:
+    """`German` for de, `German (de_AT)` for de_AT; the code itself if the language is not known here."""
+    names = dict(one.split() for one in _NAMES.split(","))
+    name = names.get(base_language(code))
+    if name is None:
+        return code
+    return name if code.lower() in names else f"{name} ({code})"

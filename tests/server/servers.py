@@ -12,8 +12,7 @@ from urllib.parse import urlencode
 
 from nmt_cli.server.models import ServedModel, load_model
 from nmt_cli.server.process import HttpServer, listen
-from nmt_cli.server.service import Service
-from nmt_cli.server.settings import ServerSettings
+from nmt_cli.server.service import ServerSettings, Service
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -1,6 +1,7 @@
 """The API over HTTP: LibreTranslate's fields, status codes and errors, and what is ours."""
 
 import json
+import re
 import subprocess
 import urllib.error
 from concurrent.futures import ThreadPoolExecutor
@@ -10,10 +11,16 @@ from typing import Any
 import pytest
 from libretranslatepy import LibreTranslateAPI
 
+from nmt_cli.documents.driver import rendered
+from nmt_cli.documents.formats import FORMATS, reader
+from nmt_cli.documents.options import DocumentOptions
+from nmt_cli.documents.segment_translation import SegmentTranslator
 from nmt_cli.server.openapi import openapi_document
-from nmt_cli.server.settings import ServerSettings
-from nmt_cli.translator import Translator
+from nmt_cli.server.service import ServerSettings
+from nmt_cli.translator import Details, Translator
+from tests.documents.samples import SAMPLES
 from tests.server.servers import Answer, Client, serving, until
+from tests.server.upper import Upper
 from tests.translator.runs import LINES
 
 SPEC = openapi_document()
@@ -155,12 +162,14 @@ def test_a_translation_begins_with_its_prefix(client: Client) -> None:
     assert second == client.translate("bi")["translatedText"]
 
 
-def test_html_keeps_its_tags(client: Client) -> None:
-    page = '<p class="a">ba be.<br>bi &amp; bo</p><script>ba()</script><!-- ba --><i translate=no>ba</i>'
-    found = client.translate(page, format="html")["translatedText"]
-    one, other = client.translate(["ba be.", "bi & bo"])["translatedText"]
-    escaped = other.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    assert found == page.replace("ba be.", one).replace("bi &amp; bo", escaped)
+def test_html_keeps_its_tags() -> None:
+    page = '<p class="a">one <b>two</b>.</p>three &amp; four<script>one()</script><!-- one --><i translate=no>x</i>'
+    expected = '<p class="a">ONE <b>TWO</b>.</p>THREE &amp; FOUR<script>one()</script><!-- one --><i translate=no>x</i>'
+    with serving([Upper()]) as client:
+        found = client.translate(page, "en", "up", format="html", alternatives=2)
+        assert found == {"translatedText": expected, "alternatives": []}
+        parts = client.translate(["<b>7</b>", "one {name}"], "en", "up", format="html")["translatedText"]
+        assert parts == ["<b>7</b>", "ONE {name}"]
 
 
 def test_a_pivot_language_connects_two_models(client: Client) -> None:
@@ -238,8 +247,33 @@ def test_a_file_is_translated_and_fetched(client: Client) -> None:
     assert found.headers["content-disposition"] == 'attachment; filename=".._my notes.txt"'
     assert client.get("/download_file/other.txt").status == 404
     assert upload(client, "a.exe", b"ba").json == {"error": "Invalid request: file format not supported"}
-    assert upload(client, "a.txt", b"\xff\xfe").json == {"error": "Invalid request: the file is not UTF-8"}
+    assert "a.txt is not valid UTF-8" in upload(client, "a.txt", b"a\xff").json["error"]
+    assert "messages.po, line 1" in upload(client, "x/messages.po", b"msgid 3").json["error"]
     assert client.form("/translate_file", q="ba").json == {"error": "Invalid request: missing file parameter"}
+
+
+@pytest.mark.parametrize("name", [name for name in SAMPLES if name != "text"])
+def test_a_document_is_translated_as_by_the_library(client: Client, run: Path, name: str) -> None:
+    translator = Translator.load(run)
+    segments = SegmentTranslator(
+        lambda texts, align: translator.translate(texts, details=Details(attention=align))
+    )
+    file = FORMATS[name].files[0] if FORMATS[name].files else f"a{FORMATS[name].suffixes[0]}"
+    answer = upload(client, f"../{file}", SAMPLES[name].encode())
+    assert answer.status == 200, answer.body
+    path = answer.json["translatedFileUrl"].removeprefix(client.address)
+    document = reader(name)(SAMPLES[name].encode(), Path(file), DocumentOptions(target_language="yy"))
+    found = [one for entry in document.entries for one in entry.segments]
+    expected, _, untouched = rendered(document, dict(zip(found, segments.translate(found), strict=True)))
+    assert client.get(path).body == expected != SAMPLES[name].encode()
+    assert [(one["where"], one["reason"]) for one in answer.json["untranslated"]] == list(untouched)
+
+
+def test_a_document_goes_through_a_pivot_with_its_tags(client: Client) -> None:
+    answer = upload(client, "a.html", b"<p>ba <b>be</b> bi</p>", target="zz")
+    body = client.get(answer.json["translatedFileUrl"].removeprefix(client.address)).body.decode()
+    assert body.count("<b>") == body.count("</b>") == 1
+    assert re.sub("</?b>", "", body) != "<p>ba be bi</p>"
 
 
 def test_an_explanation_has_attention_confidence_and_choices(client: Client) -> None:

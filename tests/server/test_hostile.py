@@ -12,7 +12,7 @@ import pytest
 
 from nmt_cli.server import process
 from nmt_cli.server.batcher import Batcher
-from nmt_cli.server.settings import ServerSettings
+from nmt_cli.server.service import ServerSettings
 from tests.server.servers import Answer, Client, serving, until
 from tests.server.upper import Upper
 

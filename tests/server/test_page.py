@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nmt_cli.server.settings import ServerSettings
+from nmt_cli.server.service import ServerSettings
 from tests.browser import WIDTHS, Browser
 from tests.server.glossary import EVIL, Glossary
 from tests.server.servers import Client, serving
@@ -269,12 +269,18 @@ def test_it_fits_phones_and_large_screens_in_light_and_dark(
 
 def test_files_are_read_or_translated(browser: Browser, server: Client, tmp_path: Path) -> None:
     page = Page(browser, server.address)
-    for name, content in (("text.txt", "a dog\n"), ("other.exe", "x")):
+    for name, content in (("text.txt", "a dog\n"), ("other.exe", "x"), ("page.html", "<p>a <b>dog</b></p>")):
         (tmp_path / name).write_text(content, "utf-8")
     browser.one("#file").send_keys(str(tmp_path / "text.txt"))
     page.translated("ein Hund\n")
     browser.one("#file").send_keys(str(tmp_path / "other.exe"))
     page.until("document.querySelector('.file.bad')?.textContent.includes('This format is not supported')")
+    browser.one("#file").send_keys(str(tmp_path / "page.html"))
+    page.until("document.querySelector('.file.good')")
+    link = browser.one(".file a")
+    assert link.get_attribute("download") == "page.html"
+    path = str(link.get_attribute("href")).removeprefix(server.address)
+    assert server.get(path).body == b"<p>ein <b>Hund</b></p>"
 
 
 def test_a_text_that_is_too_long_says_so_until_it_is_shorter(browser: Browser, server: Client) -> None:

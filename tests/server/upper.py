@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from nmt_cli.corpus.checks.language import LetterProfile
+from nmt_cli.documents.segment_translation import Translated
 from nmt_cli.runtime.segments import Chunk
+from nmt_cli.server.documents import Unaligned
 
 
 class Upper:
@@ -39,6 +41,9 @@ class Upper:
             tuple(f"{start}{text.upper()}{rank or ''}" for rank in range(n_best))
             for text, start in zip(texts, starts, strict=True)
         ]
+
+    def translations(self, texts: Sequence[str], *, attention: bool) -> Sequence[Translated]:
+        return [Unaligned(best) for (best,) in self.translate(texts, None, 1)]
 
     def explain(self, text: str, *, prefix: str, target: str | None, alternatives: int) -> Any:
         raise NotImplementedError

@@ -59,8 +59,7 @@ def serve(
     from nmt_cli.server.access import read_keys
     from nmt_cli.server.models import load_model
     from nmt_cli.server.process import HttpServer, listen
-    from nmt_cli.server.service import Service
-    from nmt_cli.server.settings import ServerSettings
+    from nmt_cli.server.service import ServerSettings, Service
 
     wanted = ServerSettings(
         max_body=max_body,

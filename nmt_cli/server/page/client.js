@@ -49,13 +49,13 @@ export class Client {
     return (await this.post("/detect", { q: text }, signal))[0];
   }
 
-  // The address of the translated file, on this server.
+  // The address of the translated file, on this server, and the number of entries that were left as they are.
   async translateFile(file, pair) {
     const form = new FormData();
     for (const [name, value] of Object.entries({ ...pair, ...this.credentials() })) form.set(name, value);
     form.set("file", file);
     const answer = await request("/translate_file", { method: "POST", body: form });
-    return new URL(answer.translatedFileUrl, location.href).pathname;
+    return { address: new URL(answer.translatedFileUrl, location.href).pathname, left: answer.untranslated.length };
   }
 
   credentials() {

@@ -4,7 +4,7 @@ const { make } = nmtViews;
 const PLAIN = ".txt";
 
 export class Files {
-  // `settings()` are the server's, `read(text)` gets the content of a text file, `translate(file)` gives an address,
+  // `settings()` are the server's, `read(text)` gets the content of a text file, `translate(file)` gives { address, left },
   // and `failed(problem)` is told what went wrong.
   constructor({ list, input, overlay }, { settings, read, translate, failed }) {
     Object.assign(this, { list, input, overlay, settings, read, translate, failed });
@@ -27,7 +27,8 @@ export class Files {
   }
 
   open() {
-    this.input.accept = this.settings().supportedFilesFormat.join(",");
+    const formats = this.settings().supportedFilesFormat;
+    this.input.accept = [...formats.filter((format) => format.startsWith(".")), ".xml"].join(",");
     this.input.click();
   }
 
@@ -50,9 +51,9 @@ export class Files {
     }
     card.classList.add("busy");
     try {
-      const address = await this.translate(file);
+      const { address, left } = await this.translate(file);
       const link = make("a", { href: address, download: file.name, class: "plain" }, "Download");
-      this.#finish(card, state, "translated", "good");
+      this.#finish(card, state, left ? `translated, except for ${left} ${left === 1 ? "entry" : "entries"} whose placeholders or tags could not be kept` : "translated", "good");
       card.insertBefore(link, state.nextSibling);
       link.focus();
     } catch (problem) {
