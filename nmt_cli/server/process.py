@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import uvicorn
@@ -19,7 +20,7 @@ from nmt_cli.server.service import Service
 
 _HEADER_SECONDS = 10.0  # for the head of a request to arrive
 _MAX_CONNECTIONS = 1000
-_GRACE = 0.3  # seconds in which connections that were just accepted may still send their request
+_GRACE = 3.0  # seconds in which connections that were just accepted may still send their request
 _BACKLOG = 512
 
 
@@ -145,11 +146,31 @@ class HttpServer(uvicorn.Server):
         self._service.draining = True
         if self._service.metrics.in_flight:
             self._stopping()
+        late = self._accept_waiting()
         for server in self.servers:
             server.close()
-        if not self.force_exit:
-            await asyncio.sleep(_GRACE)
+        for connection in late:
+            await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
+        end = time.monotonic() + _GRACE
+        while self._has_silent_connections() and not self.force_exit and time.monotonic() < end:
+            await asyncio.sleep(0.01)
         await super().shutdown(sockets)
+
+    def _accept_waiting(self) -> list[socket.socket]:
+        """The connections that the system has accepted for us: closing the listening socket would reset them."""
+        found = []
+        while True:
+            try:
+                found.append(self._listener.accept()[0])
+            except OSError:  # none is left
+                return found
+
+    def _protocol(self) -> asyncio.Protocol:
+        return _Protocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+    def _has_silent_connections(self) -> bool:
+        """Whether a client that is connected has not sent its first request yet."""
+        return any(getattr(one, "cycle", None) is None for one in self.server_state.connections)
 
 
 class _Protocol(H11Protocol):
