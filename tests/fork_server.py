@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TIMEOUT = 600.0  # seconds; what takes this long on a tiny model waits for something that never comes
-CPU_TIME = (
-    60  # seconds that a limited child may compute; unlike TIMEOUT, it does not depend on other processes
-)
+# Seconds that a limited child may compute; unlike TIMEOUT, it does not depend on other processes.
+CPU_TIME = 60
 MEMORY = 1 << 30  # bytes that a limited child may allocate; commands on tiny models need far less
 PRELOADED = (  # what takes time, once for all children
     "nmt_cli.cli.app",

@@ -55,9 +55,8 @@ def operations(model: nn.Module, shape: Shape) -> float:
         if weight.dim() == 2 and "words" not in name:
             forward += 2 * weight.numel() * _uses(name, shape, keys)
     if attention is not None:
-        products = {"additive": 1, "general": 2}[
-            _kind(attention)
-        ]  # Σ α h, and q · k; v is among the parameters
+        # Σ α h, and q · k; v is among the parameters
+        products = {"additive": 1, "general": 2}[_kind(attention)]
         forward += 2 * shape.pairs * model.decoder.layers[0].fused.hidden_size * products
     return 3 * forward
 

@@ -71,9 +71,8 @@ class Spec:
     kind: Kind
     source_lang: str  # "": monolingual text
     target_lang: str
-    paths: tuple[
-        Path, ...
-    ] = ()  # two for "files"; one for tables; none for "stdin" and for "text" from there
+    # Two for "files"; one for tables; none for "stdin" and for "text" from there.
+    paths: tuple[Path, ...] = ()
     columns: tuple[int, int] = (1, 2)  # of TSV, counted from 1
     fields: tuple[str, str] | None = None  # of JSON lines, CSV and hub datasets
     dataset: str = ""

@@ -30,9 +30,8 @@ HELD_OUT_SIZE = 500  # of valid and test; a small corpus gets a twentieth of its
 HELD_OUT_EVERY = 16
 VALID_EVERY = 20
 MAX_WORDS = 40
-KNOWS_ALL_WORDS = (
-    5_000  # a smaller training set cannot contain all words, so valid and test need not keep to them
-)
+# A smaller training set cannot contain all words, so valid and test need not keep to them.
+KNOWS_ALL_WORDS = 5_000
 SPLITS = ("train", "valid", "test")
 LANGUAGES = ("en", "de")
 

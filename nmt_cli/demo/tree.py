@@ -107,9 +107,8 @@ class Complement(NamedTuple):
     The subject of an infinitive remains unspoken.
     """
 
-    word: (
-        str  # that, whether, to, in order to; empty before a question word, which is the front of its clause
-    )
+    # That, whether, to, in order to; empty before a question word, which is the front of its clause.
+    word: str
     body: Body
 
 

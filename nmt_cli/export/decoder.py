@@ -56,9 +56,8 @@ class _Step:
         self.exclude = graph.input("exclude", FLOAT, ["b", 1, "N"])
         self.count = graph.input("count", INT64, [1])
         self._states = 0
-        self.after: list[
-            tuple[str, int, list[str | int]]
-        ] = []  # the next states (B, K, …), their types and shapes
+        # The next states (B, K, …), their types and shapes.
+        self.after: list[tuple[str, int, list[str | int]]] = []
 
     def model(self) -> onnx.ModelProto:
         """The whole step."""

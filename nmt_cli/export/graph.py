@@ -40,9 +40,8 @@ class Graph:
         self._numbers = numbers or count()
         self._nodes: list[onnx.NodeProto] = []
         self._constants: list[onnx.TensorProto] = []
-        self._stored: dict[
-            tuple[int, ...], tuple[str, Tensor]
-        ] = {}  # holding a tensor keeps its address unique
+        # Holding a tensor keeps its address unique.
+        self._stored: dict[tuple[int, ...], tuple[str, Tensor]] = {}
         self._codes: dict[tuple[str, float], str] = {}  # the 8-bit codes of values, by their bound
         self._tables: dict[int, str] = {}
         self._inputs: list[onnx.ValueInfoProto] = []

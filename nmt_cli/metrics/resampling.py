@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from nmt_cli.metrics.corpus_metric import CorpusMetric, Statistics
 
 _BLOCK_CELLS = 1 << 22  # resamples × sentences in one block
-_ROUND = (
-    32  # NumPy draws booleans 32 at a time and discards the rest; blocks of 32 rows draw the same as one call
-)
+# NumPy draws booleans 32 at a time and discards the rest; blocks of 32 rows draw the same as one call
+_ROUND = 32
 
 Scores = NDArray[np.float64]
 

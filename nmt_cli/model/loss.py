@@ -85,7 +85,6 @@ def draw_subset(lengths: Tensor, fraction: float) -> Tensor:
     return torch.from_numpy(np.sort(shuffled[rank < wanted[sentence]]))  # (M,)
 
 
-# ------------------------------------------------------------------------------------------------------------
 # Scheduled sampling.
 
 
@@ -98,9 +97,7 @@ def mix_inputs(model: Seq2Seq, memory: Memory, inputs: Tensor, sampling: Schedul
         return _step_by_step(model, memory, inputs, replaced, sampling)
     features, _ = model.decode(memory, inputs)  # (B, T, F)
     rows = torch.split(features[:, :-1].flatten(0, 1), model.loss_chunk_tokens)  # (n, F) each
-    predicted = torch.cat([_choose(model, row, sampling) for row in rows]).view_as(
-        inputs[:, 1:]
-    )  # (B, T - 1)
+    predicted = torch.cat([_choose(model, row, sampling) for row in rows]).view_as(inputs[:, 1:])
     return torch.cat([inputs[:, :1], torch.where(replaced[:, 1:], predicted, inputs[:, 1:])], dim=1)
 
 

@@ -24,9 +24,7 @@ class Value:
         return self._map(lambda tensor: tensor.index_select(0, rows))
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> Self:
-        return replace(
-            self, **{field.name: _map(function, getattr(self, field.name)) for field in fields(self)}
-        )
+        return replace(self, **{each.name: _map(function, getattr(self, each.name)) for each in fields(self)})
 
 
 class Memory(Value):

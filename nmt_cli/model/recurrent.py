@@ -169,7 +169,6 @@ class RecurrentLayer(Layer[CellState]):
         return torch.lstm(x, [zero, zero], [W_ih, W_hh, b_ih, b_hh], True, 1, 0.0, self.training, False, True)
 
 
-# ------------------------------------------------------------------------------------------------------------
 # Kinds of dropout: per element, with one mask for all steps (variational), of whole words.
 
 

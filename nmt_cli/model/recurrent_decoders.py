@@ -13,7 +13,7 @@ target positions in one fused call. The last two run step by step.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -21,13 +21,7 @@ from torch.nn.functional import linear
 
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.model.attention import NO_HISTORY, AttentionHistory, AttentionOutput, build_attention, join_steps
-from nmt_cli.model.decoder import (
-    Decoded,
-    RecurrentDecoder,
-    RecurrentMemory,
-    RecurrentState,
-    RecurrentStateT,
-)
+from nmt_cli.model.decoder import Decoded, RecurrentDecoder, RecurrentMemory, RecurrentState, RecurrentStateT
 from nmt_cli.model.encoder import Bridged
 from nmt_cli.model.fast.unroll import can_unroll, fast_unroll
 from nmt_cli.model.recurrent import LayerState
@@ -107,10 +101,10 @@ class AttentionDecoder(RecurrentDecoder[AttentionMemory, RecurrentStateT]):
             mask, bridged.initial, keys=self.attention.keys(states), values=self.attention.values(states)
         )
 
-    def first_state(self, memory: AttentionMemory, beam: int) -> RecurrentState:
+    def start(self, memory: AttentionMemory, beam: int) -> RecurrentStateT:
         """s_0 for `beam` hypotheses of every sentence, before any attention."""
         history = self.attention.initial_history(memory.mask, beam)
-        return RecurrentState(self.initial_layers(memory, beam), history)
+        return cast(RecurrentStateT, RecurrentState(self.initial_layers(memory, beam), history))
 
     def attend(self, query: Tensor, memory: AttentionMemory, history: AttentionHistory) -> AttentionOutput:
         """e_s = score(q, h_s);  α = softmax(e);  c = Σ_s α_s h_s: one step, query (B, K, H)"""
@@ -131,10 +125,6 @@ class LuongDecoder(AttentionDecoder[RecurrentState]):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config, config.embedding_size, upper_size=config.hidden_size)
-
-    def start(self, memory: AttentionMemory, beam: int) -> RecurrentState:
-        """s_0 for `beam` hypotheses of every sentence."""
-        return self.first_state(memory, beam)
 
     def decode(self, memory: AttentionMemory, y: Tensor, *, attention: bool = True) -> Decoded:
         """Word vectors y (B, T, E) of all steps → features (B, T, F), attention (B, T, S)."""
@@ -163,10 +153,6 @@ class GNMTDecoder(AttentionDecoder[RecurrentState]):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config, config.embedding_size, upper_size=2 * config.hidden_size)
-
-    def start(self, memory: AttentionMemory, beam: int) -> RecurrentState:
-        """s_0 for `beam` hypotheses of every sentence."""
-        return self.first_state(memory, beam)
 
     def decode(self, memory: AttentionMemory, y: Tensor, *, attention: bool = True) -> Decoded:
         """Word vectors y (B, T, E) of all steps → features (B, T, F), attention (B, T, S)."""
@@ -198,6 +184,7 @@ class Steps(NamedTuple):
 
 
 Map = Callable[[Tensor], Tensor]
+Masks = Sequence[Tensor]  # dropout masks (B, T or 1, H) of the upper layers; empty if nothing is dropped
 
 
 class SequentialDecoder(AttentionDecoder[RecurrentStateT]):
@@ -217,12 +204,7 @@ class SequentialDecoder(AttentionDecoder[RecurrentStateT]):
         self.input_sizes = [config.embedding_size, fed_size]
 
     def advance(
-        self,
-        word: Tensor,
-        W_fed: Map,
-        state: RecurrentStateT,
-        memory: AttentionMemory,
-        masks: Sequence[Tensor] = (),
+        self, word: Tensor, W_fed: Map, state: RecurrentStateT, memory: AttentionMemory, masks: Masks = ()
     ) -> tuple[Steps, RecurrentStateT]:
         """One step, given W_y y + b (B, K, G·H), the map W_fed and dropout masks (B, 1, H) of the upper layers."""
         raise NotImplementedError
@@ -249,7 +231,7 @@ class SequentialDecoder(AttentionDecoder[RecurrentStateT]):
         now, state = self.advance(self.word_gates(y), self.fed_gates, state, memory)
         return self.dropout(self.features(y, now)), state, now.alpha
 
-    def unroll(self, words: Tensor, W_fed: Tensor, memory: AttentionMemory, masks: Sequence[Tensor]) -> Steps:
+    def unroll(self, words: Tensor, W_fed: Tensor, memory: AttentionMemory, masks: Masks) -> Steps:
         """The plain loop over time: words (B, T, G·H), W_fed (G·H, H or F), masks (B, T or 1, H).
 
         A pure function of its arguments and of the weights of attention, layers and readout. `fast_unroll` computes
@@ -265,7 +247,7 @@ class SequentialDecoder(AttentionDecoder[RecurrentStateT]):
         return join_steps(steps)
 
     def update(
-        self, gates: Tensor, layers: tuple[LayerState, ...], masks: Sequence[Tensor]
+        self, gates: Tensor, layers: tuple[LayerState, ...], masks: Masks
     ) -> tuple[Tensor, tuple[LayerState, ...]]:
         """One step of all layers, given the input side of the first layer's gates (B, K, G·H) → s_t (B, K, H)."""
         x, state = self.layers[0].update(gates, layers[0])  # (B, K, H)
@@ -313,17 +295,8 @@ class BahdanauDecoder(SequentialDecoder[RecurrentState]):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config, fed_size=config.hidden_size)
 
-    def start(self, memory: AttentionMemory, beam: int) -> RecurrentState:
-        """s_0 for `beam` hypotheses of every sentence."""
-        return self.first_state(memory, beam)
-
     def advance(
-        self,
-        word: Tensor,
-        W_fed: Map,
-        state: RecurrentState,
-        memory: AttentionMemory,
-        masks: Sequence[Tensor] = (),
+        self, word: Tensor, W_fed: Map, state: RecurrentState, memory: AttentionMemory, masks: Masks = ()
     ) -> tuple[Steps, RecurrentState]:
         """c_t = attend(s_{t-1});  s_t = GRU(W_y y_{t-1} + b + W_fed c_t, s_{t-1})"""
         s_before = state.layers[-1][0]  # (B, K, H) s_{t-1}
@@ -365,12 +338,7 @@ class LuongFeedingDecoder(SequentialDecoder[FeedingState]):
         return FeedingState(self.initial_layers(memory, beam), history, fed)
 
     def advance(
-        self,
-        word: Tensor,
-        W_fed: Map,
-        state: FeedingState,
-        memory: AttentionMemory,
-        masks: Sequence[Tensor] = (),
+        self, word: Tensor, W_fed: Map, state: FeedingState, memory: AttentionMemory, masks: Masks = ()
     ) -> tuple[Steps, FeedingState]:
         """s_t = LSTM(W_y y_{t-1} + b + W_fed h̃_{t-1}, s_{t-1});  c_t = attend(s_t);  h̃_t = readout(s_t, c_t)"""
         s, layers = self.update(word + W_fed(state.fed), state.layers, masks)  # (B, K, H) s_t

@@ -128,7 +128,19 @@ class Seq2Seq(nn.Module):
         if token_fraction < 1:
             total, cross_entropy = total / token_fraction, cross_entropy / token_fraction
         if losses is not None:
-            total = total + self._choice_loss(decoded, losses, positions, batch.positions, 1 / token_fraction)
+            assert decoded.attention is not None
+            assert decoded.probabilities is not None
+            assert self.baseline is not None
+            total = total + hard_attention_loss(
+                decoded.attention,
+                decoded.probabilities,
+                losses,
+                positions,
+                batch.positions,
+                baseline=self.baseline,
+                scale=1 / token_fraction,
+                entropy_weight=self.entropy_weight,
+            )
         if self.coverage_weight:
             assert decoded.attention is not None
             total = total + self.coverage_weight * coverage_loss(decoded.attention, batch.positions)
@@ -145,23 +157,6 @@ class Seq2Seq(nn.Module):
             reward = -loss.cross_entropy.to(self.baseline) / loss.tokens
             # An update skipped because it is not finite must not change the baseline either.
             self.baseline.lerp_(torch.where(reward.isfinite(), reward, self.baseline), 1 - BASELINE_DECAY)
-
-    def _choice_loss(
-        self, decoded: Decoded, losses: Tensor, counted: Tensor, positions: Tensor, scale: float
-    ) -> Tensor:
-        assert decoded.attention is not None
-        assert decoded.probabilities is not None
-        assert self.baseline is not None
-        return hard_attention_loss(
-            decoded.attention,
-            decoded.probabilities,
-            losses,
-            counted,
-            positions,
-            baseline=self.baseline,
-            scale=scale,
-            entropy_weight=self.entropy_weight,
-        )
 
     def _decode(self, memory: Memory, inputs: Tensor, *, attention: bool) -> Decoded:
         return self.decoder.decode(memory, self._word_vectors(self.target_words, inputs), attention=attention)
@@ -200,10 +195,7 @@ def build_model(
     generator: torch.Generator,
 ) -> Seq2Seq:
     """A model with initial weights drawn from `generator`; `shared`: both sides use one vocabulary."""
-    with torch.random.fork_rng(
-        devices=[]
-    ):  # torch's own initialization must not advance the global generator
-        model = _assemble(config, source_vocabulary_size, target_vocabulary_size, shared=shared)
+    model = blank_model(config, source_vocabulary_size, target_vocabulary_size, shared=shared)
     initialize(model, generator)
     return model
 
@@ -212,8 +204,19 @@ def blank_model(
     config: ModelConfig, source_vocabulary_size: int, target_vocabulary_size: int, *, shared: bool
 ) -> Seq2Seq:
     """A model whose weights will all be replaced: without `initialize`, which takes long for large matrices."""
+    tying = config.tying(joint=shared)
+    if tying == "all" and not shared:
+        raise ConfigError(
+            "model.tied_embeddings = all is incompatible with vocabulary.joint = false",
+            hint="set model.tied_embeddings = decoder, or preprocess with vocabulary.joint = true",
+        )
+    # Torch's own initialization must not advance the global generator.
     with torch.random.fork_rng(devices=[]):
-        return _assemble(config, source_vocabulary_size, target_vocabulary_size, shared=shared)
+        target_words = nn.Embedding(target_vocabulary_size, config.embedding_size, padding_idx=PAD)
+        source_words = target_words
+        if tying != "all" and not config.is_language_model:
+            source_words = nn.Embedding(source_vocabulary_size, config.embedding_size, padding_idx=PAD)
+        return Seq2Seq(config, source_words, target_words, tied=tying != "none")
 
 
 def expected_weights(
@@ -221,27 +224,10 @@ def expected_weights(
 ) -> dict[str, Tensor]:
     """Shape and type of every weight of a model, as tensors without memory."""
     with torch.device("meta"):
-        model = _assemble(config, source_vocabulary_size, target_vocabulary_size, shared=shared)
+        model = blank_model(config, source_vocabulary_size, target_vocabulary_size, shared=shared)
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}
 
 
-def _assemble(
-    config: ModelConfig, source_vocabulary_size: int, target_vocabulary_size: int, *, shared: bool
-) -> Seq2Seq:
-    tying = config.tying(joint=shared)
-    if tying == "all" and not shared:
-        raise ConfigError(
-            "model.tied_embeddings = all is incompatible with vocabulary.joint = false",
-            hint="set model.tied_embeddings = decoder, or preprocess with vocabulary.joint = true",
-        )
-    target_words = nn.Embedding(target_vocabulary_size, config.embedding_size, padding_idx=PAD)
-    source_words = target_words
-    if tying != "all" and not config.is_language_model:
-        source_words = nn.Embedding(source_vocabulary_size, config.embedding_size, padding_idx=PAD)
-    return Seq2Seq(config, source_words, target_words, tied=tying != "none")
-
-
-# ------------------------------------------------------------------------------------------------------------
 # Initial weights, all drawn from one generator.
 
 

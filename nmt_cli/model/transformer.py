@@ -153,12 +153,11 @@ class TransformerLayer(nn.Module):
         B, K, H = x.shape
         z = self.around_self.pre(x).reshape(B * K, 1, H)  # each hypothesis has its own past
         new = self.self_attention.keys_values(z)  # (B·K, n, 1, d) each
-        cache = KeysValues(
-            *(
-                torch.cat([past, one.view(B, K, *one.shape[1:]).to(past.dtype)], dim=3)  # (B, K, n, t + 1, d)
-                for past, one in zip(cache, new, strict=True)
-            )
-        )
+        grown = [  # (B, K, n, t + 1, d) each
+            torch.cat([past, one.view(B, K, *one.shape[1:]).to(past.dtype)], dim=3)
+            for past, one in zip(cache, new, strict=True)
+        ]
+        cache = KeysValues(*grown)
         keys, values = (past.flatten(0, 1).to(z.dtype) for past in cache)  # (B·K, n, t + 1, d)
         f = self.self_attention(z, keys, values, None)  # (B·K, 1, H)
         return self.around_self.post(x, f.view(B, K, H)), cache
@@ -225,8 +224,8 @@ class TransformerDecoder(Decoder[TransformerMemory, TransformerState]):
         """Word vectors y (B, T, E) of all steps → features (B, T, F), attention (B, T, S) if requested."""
         x, alpha = self.entrance(y), None
         x = x + positions(0, x.shape[1], x)  # (B, T, H)
-        for i, (layer, source) in enumerate(zip(self.layers, memory.layers, strict=True)):
-            weights = attention and i == len(self.layers) - 1
+        for layer, source in zip(self.layers, memory.layers, strict=True):
+            weights = attention and layer is self.layers[-1]
             x = layer.self_attend(x, None, causal=True)  # padding comes last: no real position sees it
             x, alpha = layer.read(x, source, memory.mask, weights=weights)
             x = layer.feed(x)
@@ -240,11 +239,9 @@ class TransformerDecoder(Decoder[TransformerMemory, TransformerState]):
         x, alpha = self.entrance(y), None
         x = x + positions(t, 1, x)  # (B, K, H) all hypotheses are at the same step
         after: list[KeysValues] = []
-        for i, (layer, cache, source) in enumerate(
-            zip(self.layers, state.layers, memory.layers, strict=True)
-        ):
+        for layer, cache, source in zip(self.layers, state.layers, memory.layers, strict=True):
             x, cache = layer.self_attend_step(x, cache)
-            x, alpha = layer.read(x, source, memory.mask, weights=i == len(self.layers) - 1)
+            x, alpha = layer.read(x, source, memory.mask, weights=layer is self.layers[-1])
             x = layer.feed(x)
             after.append(cache)
         return self.norm(x), TransformerState(tuple(after)), alpha

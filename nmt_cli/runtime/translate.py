@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-os.environ.setdefault(
-    "OPENBLAS_NUM_THREADS", "1"
-)  # NumPy multiplies no matrices here: one pool of threads is enough
+# NumPy multiplies no matrices here: one pool of threads is enough
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
 import re

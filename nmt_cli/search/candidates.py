@@ -57,12 +57,10 @@ def best_tokens(chunks: Chunks, count: int) -> Tensor:
     """The `count` most probable tokens (B, K, count) after each hypothesis, in any order; fewer if there are fewer."""
     B, K, N, size = chunks.log_p.shape
     best = chunks.maxima.topk(min(count, N), dim=2).indices  # (B, K, c)
-    first = torch.arange(0, B * K * N, N, device=best.device).view(
-        B, K, 1
-    )  # the first chunk of each hypothesis
-    inside = (
-        chunks.log_p.flatten(0, 2).index_select(0, (best + first).flatten()).view(B, K, -1)
-    )  # (B, K, c·size)
+    # The first chunk of each hypothesis.
+    first = torch.arange(0, B * K * N, N, device=best.device).view(B, K, 1)
+    # (B, K, c·size)
+    inside = chunks.log_p.flatten(0, 2).index_select(0, (best + first).flatten()).view(B, K, -1)
     index = inside.topk(min(count, inside.shape[2]), dim=2).indices  # (B, K, count)
     return best.gather(2, index // size) * size + index % size
 

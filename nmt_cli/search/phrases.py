@@ -43,9 +43,8 @@ class Phrase(NamedTuple):
 class Progress(State):
     """How far each hypothesis is with each phrase."""
 
-    matched: (
-        Tensor  # (B, K, G, A, L) whether the last l + 1 tokens are the first l + 1 tokens of an alternative
-    )
+    # (B, K, G, A, L) whether the last l + 1 tokens are the first l + 1 tokens of an alternative
+    matched: Tensor
     met: Tensor  # (B, K, G) the phrase is complete and a token after it has ended the word
 
 
@@ -73,9 +72,8 @@ class RequiredPhrases:
     tokens: Tensor  # (B, G, A, L) _NONE after the end of an alternative
     lengths: Tensor  # (B, G, A) 0 where there is no such alternative
     whole_word: Tensor  # (B, G)
-    previous: (
-        Tensor  # (B, G) the same phrase, if it is required more than once: one after the other; else itself
-    )
+    # (B, G) the same phrase, if it is required more than once: one after the other; else itself
+    previous: Tensor
     continues: Tensor  # (V,) whether a token continues the word before it
     most_met: Tensor  # (B,) of all hypotheses that have ended, the largest number of complete phrases
 

@@ -22,9 +22,8 @@ class Segment(NamedTuple):
     prefix: str  # of its translation
     number: int  # determines, with search.seed, what is sampled
     required: tuple[RequiredTerm, ...] = ()  # terms that its translation must contain
-    originals: tuple[str, ...] | None = (
-        None  # what its symbols stand for; None: placeholders are ordinary text
-    )
+    # What its symbols stand for; None: placeholders are ordinary text.
+    originals: tuple[str, ...] | None = None
 
 
 class SegmentedLine(NamedTuple):

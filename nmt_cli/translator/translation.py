@@ -272,9 +272,8 @@ def displayed_words(pieces: Sequence[str], *, whole_words: bool) -> tuple[tuple[
     Every piece belongs to a word, and <eos> is a word of its own. So is punctuation, because the attention of a full
     stop says little about the word before it.
     """
-    ends = [
-        at for at, piece in enumerate(pieces) if piece == pieces[-1]
-    ]  # more than one in a line of several parts
+    # More than one in a line of several parts.
+    ends = [at for at, piece in enumerate(pieces) if piece == pieces[-1]]
     groups = group_pieces(pieces, whole_words=whole_words, separate_punctuation=True)
     starts = {0, *(group[0] for group in groups), *ends, *(end + 1 for end in ends)}
     spans = tuple(tuple(range(*span)) for span in pairwise(sorted(starts)))

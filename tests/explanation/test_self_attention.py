@@ -44,9 +44,8 @@ def test_each_layer_has_a_map_whose_rows_sum_to_1(
             assert sum(row) == pytest.approx(1, abs=1e-5)
         if own.columns[0] == START:
             assert own.columns[1:] == own.rows[:-1]
-            assert all(
-                not any(row[at + 1 :]) for at, row in enumerate(own.weights)
-            )  # no attention to later positions
+            # No attention to later positions.
+            assert all(not any(row[at + 1 :]) for at, row in enumerate(own.weights))
     assert json.loads(explanations_json([found]))[0]["self_attention"][0]["layer"] == layers[0]
 
 

@@ -117,9 +117,8 @@ def check_half_precision(
                 torch.testing.assert_close(stepped[:, 1].float(), features[:, t].float(), rtol=0.1, atol=0.1)
     assert loss.total.dtype == torch.float32
     torch.testing.assert_close(loss.total.detach(), expected, rtol=0.03, atol=0.1)
-    gradients = [
-        p.grad for p in model.parameters()
-    ]  # outside of training hard attention has none for its scores
+    # Outside of training hard attention has none for its scores.
+    gradients = [p.grad for p in model.parameters()]
     assert config.hard_attention or all(gradient is not None for gradient in gradients)
     assert all(bool(gradient.isfinite().all()) for gradient in gradients if gradient is not None)
     if attention is not None:

@@ -26,9 +26,8 @@ def test_the_example_of_a_new_score_function_works(
     section = PAGE.partition("### Adding a score function")[2]
     [code] = re.findall(r"```python\n(.*?)```", section.partition("\n## ")[0], re.DOTALL)
     assert sum(bool(line.strip()) for line in code.splitlines()) <= 20
-    monkeypatch.setitem(
-        SCORES, "cosine", SCORES["dot"]
-    )  # so that the example's own line is undone in the end
+    # So that the example's own line is undone in the end.
+    monkeypatch.setitem(SCORES, "cosine", SCORES["dot"])
     exec(code, {"__name__": "example"})
     settings = ModelConfig(embedding_size=6, hidden_size=8, input_feeding=False, readout="tanh", **overrides)
     model = build(settings.model_copy(update={"attention": "cosine"}), training=True)

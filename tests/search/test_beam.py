@@ -91,9 +91,8 @@ def test_exact_stopping_finds_the_optimum_and_stops_early(normalization: dict[st
         assert tuple(found.tokens) == tokens
         assert found.score == pytest.approx(score, abs=1e-4)
         early += len(toy.steps) < limit + 1
-    assert (
-        early > 0 or normalization.get("word_reward", 0) > 0
-    )  # with a reward, longer hypotheses can overtake until the end
+    # With a reward, longer hypotheses can overtake until the end.
+    assert early > 0 or normalization.get("word_reward", 0) > 0
 
 
 @pytest.mark.parametrize("stopping", ["finished", "first"])

@@ -125,9 +125,8 @@ def test_metrics_and_curves_are_readable(learned: Path) -> None:
     assert "learning rate" in texts
     assert len(list(tree.iter("{http://www.w3.org/2000/svg}polyline"))) == 5
     tooltips = [element.text for element in tree.iter("{http://www.w3.org/2000/svg}title")]
-    assert (
-        len([text for text in tooltips if text and "best model" in text]) == 2 * 3
-    )  # points and their rings
+    # Points and their rings.
+    assert len([text for text in tooltips if text and "best model" in text]) == 2 * 3
     assert tooltips[0] == f"update 3: {math.log(steps[0]['perplexity']):.2f}"
 
 

@@ -126,6 +126,5 @@ def test_without_the_package_the_error_says_how_to_install_it(
     assert "pip install tensorboard" in stderr
     assert not (tmp_path / "run").exists()
     shutil.copytree(finished, tmp_path / "copy")
-    resume_run(
-        tmp_path / "copy", "train.max_updates=14"
-    )  # the events were made elsewhere: training still resumes
+    # The events were made elsewhere: training still resumes.
+    resume_run(tmp_path / "copy", "train.max_updates=14")

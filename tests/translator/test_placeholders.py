@@ -134,9 +134,8 @@ def test_preprocessing_writes_symbols_and_settings_without_it_write_none(tmp_pat
         texts[name] = (out / "train.arrow").read_bytes()
         vocabulary = (out / "shared.model").read_bytes()
         assert (SYMBOLS[0].encode() in vocabulary) is (name == "on")
-        assert ".txt" in next(out.glob("test.en")).read_text(
-            "utf-8"
-        )  # held-out text is stored as it was read
+        # Held-out text is stored as it was read.
+        assert ".txt" in next(out.glob("test.en")).read_text("utf-8")
     assert b"Open \xe2\x9f\xa61\xe2\x9f\xa7 and" in texts["on"]
     assert b".txt" not in texts["on"]
     assert SYMBOLS[0].encode() not in texts["off"]

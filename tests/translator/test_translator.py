@@ -185,9 +185,8 @@ def test_forced_decoding_gives_the_score_of_search(tmp_path: Path, preset: str, 
     translator = Translator.load(run, device="cpu", search={"beam_size": 3, "coverage_penalty": penalty})
     known = {piece for piece in translator.vocabularies.target.pieces if len(piece) == 1}
     details = Details(scores=True, alignment=True)
-    found = translator.translate(
-        LINES[:30], details=details, prefixes=["b"] * 30
-    )  # starts like encoded text: ▁ b
+    # Starts like encoded text: ▁ b.
+    found = translator.translate(LINES[:30], details=details, prefixes=["b"] * 30)
     found = [one for one in found if {*one.target_pieces[:-1]} <= known and not one.text.endswith(" ")]
     assert len(found) > 3
     scored = translator.score([one.source for one in found], [one.text for one in found], details=details)
