@@ -80,7 +80,8 @@ def main() -> None:
         for beam in (5, 1):
             systems = _systems(arguments.run, folders, beam, arguments.threads)
             print_single_lines(systems, sources[: arguments.single], beam, clock)
-            print_batches(systems, sources, references, beam, arguments.rounds, clock)
+            texts = print_batches(systems, sources, references, beam, arguments.rounds, clock)
+            print_ties(arguments.run, sources, texts["torch"], texts["float32"], beam)
         print_start(folders, sources[0])
 
 
@@ -122,7 +123,7 @@ def print_batches(
     beam: int,
     rounds: int,
     clock: Callable[[], float],
-) -> None:
+) -> dict[str, list[str]]:
     """All lines at once, all systems in turns; BLEU, and lines that differ from torch."""
     seconds: dict[str, list[float]] = {name: [] for name in systems}
     texts: dict[str, list[str]] = {}
@@ -139,6 +140,21 @@ def print_batches(
         bleu = BLEU().corpus_score(texts[name], [references]).score
         same = sum(a == b for a, b in zip(texts[name], texts["torch"], strict=True)) / len(sources)
         print(f"| {name} | {speed:.0f} | {ratio:.2f} | {bleu:.2f} | {same:.1%} |")
+    return texts
+
+
+def print_ties(
+    run: Path, sources: Sequence[str], expected: Sequence[str], found: Sequence[str], beam: int
+) -> None:
+    """Lines in which the float32 export differs from torch, with the scores that torch gives to both texts."""
+    rows = [row for row, pair in enumerate(zip(expected, found, strict=True)) if pair[0] != pair[1]]
+    print(f"\nbeam {beam}: {len(rows)} of {len(sources)} lines of the float32 export differ from torch")
+    translator = Translator.load(run, device="cpu", search={"beam_size": beam})
+    for row in rows:
+        texts = expected[row], found[row]
+        scores = [one.score for one in translator.score([sources[row]] * 2, texts)]
+        for score, text in zip(scores, texts, strict=True):
+            print(f"  line {row + 1}  {score:.6f}  {text}")
 
 
 def print_start(folders: dict[str, Path], line: str) -> None:

@@ -2,6 +2,7 @@
 
     python benchmarks/training_step.py --install-peers ~/.cache/nmt-peers  # once
     python benchmarks/translation.py                                       # search: same ids, same sizes
+    python benchmarks/translation.py --exported DIR                        # the same with an exported model
     python benchmarks/translation.py --command RUN_DIR                     # `nmt translate` itself
 
 Search: an encoder of one bidirectional layer, a decoder of one layer, attention, fresh weights, each system in a
@@ -12,7 +13,8 @@ sentences what it always does. Batches are made as a system's own command makes 
 of the same number of sentences for all. All see the same environment: threads that wait spin for a moment and then
 sleep, which for us is as fast as torch's default on quiet cores and does not collapse on busy ones. They take turns
 after every batch, or after all single lines; ratios are medians over the rounds. On a busy machine read the columns
-of CPU time.
+of CPU time. An exported model has its own weights and shortlist, and the sentences are encoded with its vocabulary,
+for all systems.
 
 Command: start-up is the time for no input, and what of it is spent on imports; lines/s are without it. Memory is
 the peak of the process.
@@ -62,7 +64,7 @@ _OURS = {
     "input_feeding": False,
 }
 _FEEDING = {**_OURS, "cell": "lstm", "input_feeding": True}
-SYSTEMS = (
+SYSTEMS: tuple[System, ...] = (
     System("luong2015 gru×1, no feeding", "ours", _OURS),
     System("the same, int8", "ours", {**_OURS, "int8": True}),
     System("luong2015 lstm×1, feeding", "ours", _FEEDING),
@@ -82,6 +84,7 @@ def main() -> None:
     add("--data", type=Path, default=os.environ.get("NMT_TEST_DATA", HERE.parent.parent / "shared" / "data"))
     add("--peers", type=Path, default=os.environ.get("NMT_PEERS", Path.home() / ".cache" / "nmt-peers"))
     add("--command", type=Path, metavar="RUN_DIR", help="measure `nmt translate` with this run instead")
+    add("--exported", type=Path, metavar="DIR", help="compare with this exported model too")
     add("--lines", type=int, default=1000, help="10000: all of the test set ten times")
     add("--batch", type=int, default=64, help="sentences of a batch")
     add("--singles", type=int, default=20, help="lines translated one at a time")
@@ -97,8 +100,11 @@ def main() -> None:
 
 def measure_search(arguments: argparse.Namespace, lines: list[str]) -> None:
     """A table for each of greedy and beam 5, in batches and one line at a time."""
-    sentences = _ids(lines)
-    absent = {s.module for s in SYSTEMS if not _python(s, arguments.peers).exists()}
+    sentences, systems = _ids(lines, arguments.exported), SYSTEMS
+    if arguments.exported:
+        options = {"folder": str(arguments.exported.resolve())}
+        systems = (*SYSTEMS, System(f"exported: {arguments.exported.name}", "exported", options))
+    absent = {s.module for s in systems if not _python(s, arguments.peers).exists()}
     if absent:
         print(f"left out, not installed in {arguments.peers}: {', '.join(sorted(absent))}")
     by_length = sorted(range(len(sentences)), key=lambda row: -len(sentences[row]))
@@ -112,7 +118,7 @@ def measure_search(arguments: argparse.Namespace, lines: list[str]) -> None:
         path = Path(folder) / "sentences.json"
         path.write_text(json.dumps(sentences))
         for beam in (1, 5):
-            rows = [Process(s, path, beam, arguments) for s in SYSTEMS if s.module not in absent]
+            rows = [Process(s, path, beam, arguments) for s in systems if s.module not in absent]
             try:
                 _compare(
                     rows, turns, sentences, arguments.rounds, f"beam {beam}, batches of {arguments.batch}"
@@ -294,8 +300,12 @@ def _lines(data: Path, count: int) -> list[str]:
     return [german for _, german in generate(count + 10).train][:count]
 
 
-def _ids(lines: list[str]) -> list[list[int]]:
+def _ids(lines: list[str], exported: Path | None) -> list[list[int]]:
     """Sentences as ids below 8000, about as long as in a real vocabulary: one for each word and mark."""
+    if exported is not None:
+        from nmt_cli.runtime.model import Model
+
+        return Model(exported).source.encode(lines)
     from nmt_cli.config import VocabularyConfig
     from nmt_cli.vocabulary import Vocabulary
 

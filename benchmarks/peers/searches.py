@@ -6,8 +6,10 @@ source, by the logit of <eos> alone. What a system does with a finished sentence
 translates for real.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -71,6 +73,48 @@ def ours(sizes: dict[str, int], beam: int, int8: bool = False, **settings: Any) 
         return [len(hypotheses[0].tokens) for hypotheses in found]
 
     return translate
+
+
+def exported(sizes: dict[str, int], beam: int, folder: str) -> Search:
+    """The runtime on an exported model, which has to have the sizes of the others."""
+    from nmt_cli.runtime.folder import SearchSettings
+    from nmt_cli.runtime.model import Model
+    from nmt_cli.runtime.search import search
+
+    model = Model(Path(folder), threads=torch.get_num_threads())
+    assert len(model.target.pieces) == sizes["vocabulary"]
+    settings = SearchSettings(beam_size=beam, max_length=1000, max_length_ratio=None)
+
+    def translate(source: Tensor, lengths: Tensor) -> list[int]:
+        rows = [ids[: length - 1] for ids, length in zip(source.tolist(), lengths.tolist(), strict=True)]
+        decoder = KnownLengths(model.encode(rows))
+        found = search(decoder, decoder.lengths, settings, banned=model.target.banned)
+        return [len(hypotheses[0].tokens) for hypotheses in found]
+
+    return translate
+
+
+class KnownLengths:
+    """A decoder of the runtime that ends a translation when it is as long as its source; compare `Ending`."""
+
+    def __init__(self, decoder: Any) -> None:
+        self.ids, self.lengths, self._decoder = decoder.ids, decoder.lengths, decoder
+        self._left = decoder.lengths - 1  # tokens that each sentence still needs
+        self._eos = int(decoder.ids.searchsorted(EOS))
+
+    def step(self, tokens: Any, parents: Any, scores: Any, exclude: Any, count: int) -> Any:
+        """A step after which <eos> follows for certain, or not at all."""
+        exclude = exclude + 0.0 * self._left[:, None].astype("f")  # (B, N)
+        exclude[:, self._eos] = -math.inf
+        ends = self._left <= 0
+        exclude[ends], exclude[ends, self._eos] = -math.inf, 0.0
+        self._left = self._left - 1
+        return self._decoder.step(tokens, parents, scores, exclude, count)
+
+    def select(self, rows: Any) -> None:
+        """Continue with these sentences only."""
+        self._left = self._left[rows]
+        self._decoder.select(rows)
 
 
 def joey(sizes: dict[str, int], beam: int, **settings: Any) -> Search:
@@ -197,4 +241,10 @@ def _length(tokens: Iterable[int]) -> int:
     return tokens.index(EOS) if EOS in tokens else len(tokens)
 
 
-SEARCHES = {"ours": ours, "joey": joey, "opennmt_py": opennmt_py, "fairseq_lstm": fairseq_lstm}
+SEARCHES: dict[str, Callable[..., Search]] = {
+    "ours": ours,
+    "exported": exported,
+    "joey": joey,
+    "opennmt_py": opennmt_py,
+    "fairseq_lstm": fairseq_lstm,
+}

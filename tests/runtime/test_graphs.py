@@ -9,10 +9,11 @@ import torch
 
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.config.presets import TRANSLATION_PRESETS
+from nmt_cli.data.batches import collate
 from nmt_cli.export.decoder import decoder_model
 from nmt_cli.export.encoder import encoder_model
 from nmt_cli.model import Seq2Seq, build_model
-from nmt_cli.vocabulary.token_ids import BOS, EOS, PAD
+from nmt_cli.vocabulary.token_ids import BOS, EOS, PAD, Ragged
 
 V = 150
 LENGTHS = (5, 3, 8, 1)
@@ -106,6 +107,24 @@ def test_every_step_of_a_beam_has_the_logits_of_the_model(
     preset: str, settings: dict[str, Any], shortlist: bool
 ) -> None:
     assert compare(*build(preset, settings), shortlist=shortlist) < 1e-4
+
+
+@pytest.mark.parametrize("preset", TRANSLATION_PRESETS)
+def test_every_step_of_a_trained_model_has_its_logits(preset: str) -> None:
+    model, config = build(preset, {"dropout": 0.0}, scale=1.0)
+    draw = np.random.default_rng(0)
+    rows = [draw.integers(4, V, size=length).tolist() for length in (7, 3, 5, 6, 2, 8)]
+    batch = collate(Ragged.from_rows(rows), Ragged.from_rows([row[::-1] for row in rows]))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    losses = []
+    for _ in range(25):
+        optimizer.zero_grad()
+        loss = model.train().loss(batch)
+        (loss.total / loss.tokens).backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        losses.append(loss.total.item())
+    assert losses[-1] < 0.6 * losses[0]  # it has learned
+    assert compare(model.eval(), config) < 1e-4
 
 
 @pytest.mark.parametrize("preset", TRANSLATION_PRESETS)
