@@ -4,14 +4,14 @@ from pathlib import Path
 
 from nmt_cli.config import resolve
 from nmt_cli.demo import write
-from nmt_cli.preprocessing import Request, preprocess
+from nmt_cli.preprocessing import PreprocessRequest, preprocess
 
 
 def demo_corpus(folder: Path, *, pairs: int, vocabulary: int) -> Path:
     """Write text and data below `folder`; returns the data directory."""
     text = folder / "text"
     write(text, pairs, seed=1, overwrite=False)
-    request = Request(
+    request = PreprocessRequest(
         source_lang="en",
         target_lang="de",
         train=[str(text / "train")],

@@ -22,7 +22,7 @@ from sacrebleu.significance import PairedTest
 
 from nmt_cli.demo import generate
 from nmt_cli.evaluation.evaluate import evaluate
-from nmt_cli.evaluation.request import Request
+from nmt_cli.evaluation.request import EvaluateRequest
 
 
 def main() -> None:
@@ -56,14 +56,14 @@ def measure_speed(folder: Path, lines: int, rounds: int) -> None:
                 for texts in hypotheses[:count]:
                     metric.corpus_score(texts, None)
 
-        return theirs, lambda: evaluate(Request(systems[:count], [references], samples=0))
+        return theirs, lambda: evaluate(EvaluateRequest(systems[:count], [references], samples=0))
 
     def comparison() -> tuple[Callable[[], object], Callable[[], object]]:
         def theirs() -> None:
             metrics = {"BLEU": BLEU(references=[reference]), "chrF2": CHRF(references=[reference])}
             PairedTest(list(zip("abcd", hypotheses, strict=True)), metrics, None, test_type="bs")()
 
-        return theirs, lambda: evaluate(Request(systems, [references]))
+        return theirs, lambda: evaluate(EvaluateRequest(systems, [references]))
 
     works = {
         "BLEU and chrF of 1 system": scores(1),

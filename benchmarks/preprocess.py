@@ -23,7 +23,7 @@ from peak_memory import peak_memory
 from nmt_cli.config import resolve
 from nmt_cli.corpus import parse_spec, read_pairs
 from nmt_cli.demo import generate
-from nmt_cli.preprocessing import Request, preprocess
+from nmt_cli.preprocessing import PreprocessRequest, preprocess
 
 
 def main() -> None:
@@ -50,7 +50,7 @@ def measure_speed(arguments: argparse.Namespace, folder: Path) -> None:
     train = arguments.train or embedded_corpus(folder, arguments.pairs)
 
     def run(workers: int, vocabulary: Path | None, out: str) -> None:
-        request = Request(
+        request = PreprocessRequest(
             **languages,
             train=[train],
             out=folder / out,

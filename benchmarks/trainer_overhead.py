@@ -22,7 +22,7 @@ from nmt_cli.config import Resolved, resolve
 from nmt_cli.data.batches import Batch
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.training import Machine, Trainer, UpdateReport, start
-from nmt_cli.training.distributed import Group
+from nmt_cli.training.distributed import ProcessGroup
 from nmt_cli.training.settings import with_data_settings
 from nmt_cli.training.setup import make_batches, make_learner
 
@@ -61,10 +61,10 @@ def blocks_of(trainer: Trainer) -> Iterator[None]:
 def bare_blocks(data: Path, resolved: Resolved) -> Iterator[None]:
     """The same updates on the same batches, without a trainer."""
     opened, config = DataDirectory.open(data), resolved.config
-    model = make_learner(opened, config, Group(), ON_CPU).model
+    model = make_learner(opened, config, ProcessGroup(), ON_CPU).model
     parameters = list(model.parameters())
     optimizer = torch.optim.Adam(parameters, lr=1e-4, fused=True)
-    stream = make_batches(opened, config, Group(), torch.device("cpu")).stream()
+    stream = make_batches(opened, config, ProcessGroup(), torch.device("cpu")).stream()
 
     def run(batches: list[Batch]) -> None:
         for batch in batches:

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from nmt_cli.config import Resolved, resolve
     from nmt_cli.errors import NmtError
     from nmt_cli.evaluation.evaluate import evaluate
-    from nmt_cli.evaluation.request import Request as EvaluateRequest
+    from nmt_cli.evaluation.request import EvaluateRequest
     from nmt_cli.evaluation.result import Evaluation
-    from nmt_cli.preprocessing import DataCard, preprocess
-    from nmt_cli.preprocessing import Request as PreprocessRequest
+    from nmt_cli.preprocessing import DataCard, PreprocessRequest, preprocess
     from nmt_cli.training import EndReport, Machine, TrainRequest, train
     from nmt_cli.translator import Details, Translation, Translator
 
@@ -50,11 +49,11 @@ _HOMES = {
     "DataCard": ("preprocessing", "DataCard"),
     "Details": ("translator", "Details"),
     "EndReport": ("training", "EndReport"),
-    "EvaluateRequest": ("evaluation.request", "Request"),
+    "EvaluateRequest": ("evaluation.request", "EvaluateRequest"),
     "Evaluation": ("evaluation.result", "Evaluation"),
     "Machine": ("training", "Machine"),
     "NmtError": ("errors", "NmtError"),
-    "PreprocessRequest": ("preprocessing", "Request"),
+    "PreprocessRequest": ("preprocessing", "PreprocessRequest"),
     "Resolved": ("config", "Resolved"),
     "TrainRequest": ("training", "TrainRequest"),
     "Translation": ("translator", "Translation"),

@@ -230,7 +230,7 @@ def batches_by_length(
 
 
 @dataclass(frozen=True)
-class _End:
+class _EndOfStream:
     """The end of the stream, with the error that ended it, if any."""
 
     error: BaseException | None
@@ -241,7 +241,7 @@ def prefetch(items: Iterator[Item], depth: int) -> Iterator[Item]:
 
     An error in the thread is raised here, after the items before it. Closing the iterator stops the thread.
     """
-    queue: Queue[Item | _End] = Queue(depth)
+    queue: Queue[Item | _EndOfStream] = Queue(depth)
     stop = threading.Event()
 
     def produce() -> None:
@@ -253,12 +253,12 @@ def prefetch(items: Iterator[Item], depth: int) -> Iterator[Item]:
                     return
         except BaseException as raised:  # passed on to the consumer
             error = raised
-        queue.put(_End(error))
+        queue.put(_EndOfStream(error))
 
     thread = threading.Thread(target=produce, name="prefetch", daemon=True)
     thread.start()
     try:
-        while not isinstance(item := queue.get(), _End):
+        while not isinstance(item := queue.get(), _EndOfStream):
             yield item
         if item.error is not None:
             raise item.error

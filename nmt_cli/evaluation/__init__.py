@@ -7,7 +7,7 @@ texts          hypotheses, references and sources, read block by block and in st
 scoring        statistics of blocks, sums for each system, intervals and p-values
 breakdowns     BLEU by sentence length, word recall by frequency; the best and worst sentences as examples
 warnings       output errors (empty, untranslated, repetitive) and what else makes a score misleading
-evaluate       all of it together: `evaluate(Request(...))`
+evaluate       all of it together: `evaluate(EvaluateRequest(...))`
 report         the result as an HTML page and as Markdown, without the absolute paths of this machine
 alignments     word alignments against gold alignments, an evaluation of its own
 """

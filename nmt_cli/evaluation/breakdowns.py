@@ -106,7 +106,7 @@ def word_splitter(tokenizer: str) -> WordSplitter:
     return split
 
 
-class TrainingText:
+class TrainingWords:
     """The target side of the training data: how often each word occurs, and which lines there are."""
 
     def __init__(self, name: str, blocks: Iterable[Sequence[str]], words: WordSplitter) -> None:
@@ -120,7 +120,7 @@ class TrainingText:
         self._hashes = np.unique(np.concatenate(hashes)) if hashes else np.zeros(0, np.int64)
 
     @classmethod
-    def of_files(cls, paths: Sequence[Path], words: WordSplitter) -> TrainingText:
+    def of_files(cls, paths: Sequence[Path], words: WordSplitter) -> TrainingWords:
         """From files with one sentence per line."""
         texts = [Text.open(path) for path in paths]
         blocks = (lines for text in texts for lines in text.blocks())
@@ -129,7 +129,7 @@ class TrainingText:
         return made
 
     @classmethod
-    def of_data(cls, path: Path, words: WordSplitter) -> TrainingText:
+    def of_data(cls, path: Path, words: WordSplitter) -> TrainingWords:
         """From a data directory."""
         from nmt_cli.data.directory import DataDirectory
 
@@ -141,7 +141,7 @@ class TrainingText:
         return cls(str(path), blocks, words)
 
     @classmethod
-    def of_run(cls, run: RunDirectory, words: WordSplitter) -> TrainingText | None:
+    def of_run(cls, run: RunDirectory, words: WordSplitter) -> TrainingWords | None:
         """From the data directory that a run was trained on, if it is still there and unchanged."""
         path = Path(run.facts.data)
         try:
@@ -159,7 +159,7 @@ class TrainingText:
 class WordRecall:
     """The share of reference words found in the hypotheses, by their frequency in the training data."""
 
-    def __init__(self, training: TrainingText, words: WordSplitter) -> None:
+    def __init__(self, training: TrainingWords, words: WordSplitter) -> None:
         self._frequencies, self._words = training.frequencies, words
         self._wanted = np.zeros(len(_LEAST), np.int64)
         self._found = np.zeros(len(_LEAST), np.int64)

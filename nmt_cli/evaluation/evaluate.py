@@ -9,15 +9,15 @@ from nmt_cli.corpus.workers import ordered_map
 from nmt_cli.errors import DataWarning, UsageError
 from nmt_cli.evaluation.breakdowns import (
     Baseline,
-    TrainingText,
+    TrainingWords,
     WordRecall,
     is_unspaced,
     lengths_of,
     word_splitter,
 )
-from nmt_cli.evaluation.request import Request, choose_tokenizer, find_test_set, target_language
+from nmt_cli.evaluation.request import EvaluateRequest, choose_tokenizer, find_test_set, target_language
 from nmt_cli.evaluation.result import Bleu, Evaluation, SystemResult, Versions
-from nmt_cli.evaluation.scoring import Scorer, StatisticsExtractor, SystemStatistics
+from nmt_cli.evaluation.scoring import StatisticsExtractor, SystemScorer, SystemStatistics
 from nmt_cli.evaluation.systems import System, find_baseline, find_systems, translate, translate_exported
 from nmt_cli.evaluation.texts import AlignedTexts, Lines, Text, refuse_two_readers
 from nmt_cli.evaluation.warnings import (
@@ -33,7 +33,7 @@ from nmt_cli.metrics.corpus_metric import CorpusMetric, Statistics, check_metric
 Reporter = Callable[[Progress], None]
 
 
-def evaluate(request: Request, report: Reporter = lambda progress: None) -> Evaluation:
+def evaluate(request: EvaluateRequest, report: Reporter = lambda progress: None) -> Evaluation:
     """Score systems, compare them, and analyze what lies behind the scores."""
     return EvaluationRun(request, report).result()
 
@@ -47,7 +47,7 @@ class EvaluationRun:
 
     hypotheses_per_block = 2048
 
-    def __init__(self, request: Request, report: Reporter) -> None:
+    def __init__(self, request: EvaluateRequest, report: Reporter) -> None:
         check_metrics(request.metrics)
         if not request.systems:
             raise UsageError("no systems to score", hint="pass hypothesis files or run directories")
@@ -77,7 +77,7 @@ class EvaluationRun:
         )
         statistics = self._count(texts, training)
         named = {system.name: found for system, found in zip(self.systems, statistics, strict=True)}
-        scorer = Scorer(self._request, self._metrics, named, self._baseline.name)
+        scorer = SystemScorer(self._request, self._metrics, named, self._baseline.name)
         results = [
             self._system_result(system, text, found, texts, scorer)
             for system, text, found in zip(self.systems, texts.hypotheses, statistics, strict=True)
@@ -127,18 +127,18 @@ class EvaluationRun:
                 sources = self._test_set.source_lines()
                 translate_exported(system, sources, search=self._request.search, report=self._report)
 
-    def _training(self) -> TrainingText | None:
+    def _training(self) -> TrainingWords | None:
         """The training data: the files in the request, or what the first run was trained on."""
         run = next((system.run for system in self.systems if system.run is not None), None)
         if not self._request.train and run is None:
             return None
         self._report(Progress("reading the training data", 0))
         if self._request.train:
-            return TrainingText.of_files(self._request.train, self._words)
+            return TrainingWords.of_files(self._request.train, self._words)
         assert run is not None
-        return TrainingText.of_run(run, self._words)
+        return TrainingWords.of_run(run, self._words)
 
-    def _count(self, texts: AlignedTexts, training: TrainingText | None) -> list[SystemStatistics]:
+    def _count(self, texts: AlignedTexts, training: TrainingWords | None) -> list[SystemStatistics]:
         """Read all texts and gather the statistics of each system."""
         request = self._request
         found = [
@@ -165,7 +165,7 @@ class EvaluationRun:
             self._report(Progress("scoring", lines.first - 1 + len(lines.hypotheses[0])))
         return found
 
-    def _observe_references(self, lines: Lines, training: TrainingText | None) -> None:
+    def _observe_references(self, lines: Lines, training: TrainingWords | None) -> None:
         for metric in self._metrics:
             metric.note_references(lines.references)
         references = [text for text in lines.references[0] if text]
@@ -181,7 +181,7 @@ class EvaluationRun:
         return Baseline(lines.hypotheses[index], f_scores(counts) if counts is not None else None)
 
     def _system_result(
-        self, system: System, text: Text, found: SystemStatistics, texts: AlignedTexts, scorer: Scorer
+        self, system: System, text: Text, found: SystemStatistics, texts: AlignedTexts, scorer: SystemScorer
     ) -> SystemResult:
         bleu = next((metric for metric in self._metrics if metric.key == "bleu"), None)
         details = bleu.details(found.totals("bleu")) if bleu is not None else None
@@ -205,7 +205,9 @@ class EvaluationRun:
             ],
         )
 
-    def _test_set_warnings(self, texts: AlignedTexts, training: TrainingText | None) -> Iterator[DataWarning]:
+    def _test_set_warnings(
+        self, texts: AlignedTexts, training: TrainingWords | None
+    ) -> Iterator[DataWarning]:
         yield from reference_warnings(texts.references, texts.tokenized, texts.unreferenced)
         if training is not None:
             yield from training_warnings(training, self._references_seen, self._references_checked)

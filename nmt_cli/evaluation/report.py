@@ -56,7 +56,7 @@ class Card(NamedTuple):
     picture: Markup | None
 
 
-class Group(NamedTuple):
+class ExampleGroup(NamedTuple):
     """Examples of one kind."""
 
     title: str
@@ -67,7 +67,7 @@ class SystemExamples(NamedTuple):
     """The examples of one system."""
 
     name: str
-    groups: list[Group]
+    groups: list[ExampleGroup]
 
 
 def report_page(evaluation: Evaluation, pictures: Pictures) -> str:
@@ -259,7 +259,7 @@ def _examples(system: SystemResult, baseline: str | None, pictures: Pictures) ->
         examples: Sequence[Example] = getattr(system.examples, key)
         if examples and (baseline != system.name or key in ("worst", "best")):
             cards = [_card(example, system.name, baseline, pictures) for example in examples]
-            groups.append(Group(title, cards))
+            groups.append(ExampleGroup(title, cards))
     return SystemExamples(system.name, groups)
 
 

@@ -24,7 +24,7 @@ from nmt_cli.metrics.corpus_metric import best_tokenizer_for, check_tokenizer
 
 
 @dataclass(frozen=True)
-class Request:
+class EvaluateRequest:
     """The systems to score, and how."""
 
     systems: Sequence[Path]  # hypothesis files and run directories
@@ -85,7 +85,7 @@ class TestSet:
         return self.stored.source
 
 
-def find_test_set(request: Request, systems: Sequence[System]) -> TestSet:
+def find_test_set(request: EvaluateRequest, systems: Sequence[System]) -> TestSet:
     """The files in the request, or else the test set stored in the runs."""
     runs = [system for system in systems if system.run is not None]
     for system in systems:
@@ -117,7 +117,7 @@ def find_test_set(request: Request, systems: Sequence[System]) -> TestSet:
 
 
 def target_language(
-    request: Request, systems: Sequence[System], references: Sequence[Path]
+    request: EvaluateRequest, systems: Sequence[System], references: Sequence[Path]
 ) -> tuple[str | None, str]:
     """The language of the hypotheses, and how it is known."""
     if request.target_language is not None:
@@ -133,7 +133,7 @@ def target_language(
     return None, "unknown"
 
 
-def choose_tokenizer(request: Request, language: str | None, known: str) -> tuple[str, str]:
+def choose_tokenizer(request: EvaluateRequest, language: str | None, known: str) -> tuple[str, str]:
     """The tokenizer for BLEU, and the reason for it."""
     if request.tokenize is not None:
         name, reason = request.tokenize, "--tokenize"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nmt_cli.corpus.checks.characters import TokenizedCheck
 from nmt_cli.evaluation.breakdowns import Baseline, ExampleSelector, LengthStatistics, WordRecall
-from nmt_cli.evaluation.request import Request
+from nmt_cli.evaluation.request import EvaluateRequest
 from nmt_cli.evaluation.result import Comparison, Distribution, MetricScore, ScoreInterval
 from nmt_cli.evaluation.texts import Lines, observe_sample
 from nmt_cli.evaluation.warnings import OutputErrorCounter
@@ -108,12 +108,12 @@ class SystemStatistics:
         return Distribution(mean=round(self._chrf / count, 6), counts=self._bins.tolist())
 
 
-class Scorer:
+class SystemScorer:
     """Scores of all systems on all metrics, with intervals, and p-values against the baseline."""
 
     def __init__(
         self,
-        request: Request,
+        request: EvaluateRequest,
         metrics: Sequence[CorpusMetric],
         systems: Mapping[str, SystemStatistics],
         baseline: str,

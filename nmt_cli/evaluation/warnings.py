@@ -12,7 +12,7 @@ from operator import eq
 
 from nmt_cli.corpus.checks.characters import TokenizedCheck
 from nmt_cli.errors import DataWarning
-from nmt_cli.evaluation.breakdowns import TrainingText
+from nmt_cli.evaluation.breakdowns import TrainingWords
 from nmt_cli.evaluation.result import ErrorLines, OutputErrors
 from nmt_cli.evaluation.texts import Lines, Text, some_lines
 from nmt_cli.metrics.corpus_metric import BleuDetails
@@ -73,7 +73,7 @@ def reference_warnings(
         )
 
 
-def training_warnings(training: TrainingText, seen: int, references: int) -> Iterator[DataWarning]:
+def training_warnings(training: TrainingWords, seen: int, references: int) -> Iterator[DataWarning]:
     """References that the model was trained on."""
     if seen >= _FEW and seen >= _SEEN_SHARE * references:
         yield DataWarning(

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.model.scores import SCORES, Additive, CoverageScore, Score, Sizes
+from nmt_cli.model.scores import SCORES, Additive, AttentionScore, CoverageScore, Sizes
 
 StepsT = TypeVar("StepsT", bound=tuple[Any, ...])
 
@@ -73,7 +73,7 @@ class Attention(nn.Module):
 
     def __init__(
         self,
-        score: Score,
+        score: AttentionScore,
         normalizer: Callable[[Tensor, Tensor], Tensor] = masked_softmax,
         reader: Callable[[Tensor, Tensor], Tensor] = weighted_sum,
         *,
@@ -225,10 +225,10 @@ WINDOWS: dict[str, Callable[[int, int], Window]] = {"local-m": Monotonic, "local
 # Several heads, each with its own projections   (Vaswani et al. 2017, section 3.2.2)
 
 
-class HeadedScore(Score):
+class HeadedScore(AttentionScore):
     """e^i_s = score(W_q^i q, W_k^i h_s) for each of the n heads, which share one score function."""
 
-    def __init__(self, score: Score, hidden_size: int, heads: int) -> None:
+    def __init__(self, score: AttentionScore, hidden_size: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
         self.W_q = nn.Linear(hidden_size, hidden_size, bias=False)

@@ -23,7 +23,7 @@ class Sizes(NamedTuple):
     positions: int  # source positions that `location` can see
 
 
-class Score(nn.Module):
+class AttentionScore(nn.Module):
     """e_qs: how well source position s matches query q."""
 
     def keys(self, states: Tensor) -> Tensor:
@@ -35,7 +35,7 @@ class Score(nn.Module):
         raise NotImplementedError
 
 
-class Dot(Score):
+class Dot(AttentionScore):
     """e_s = q · h_s   (Luong et al. 2015, section 3.1)"""
 
     def __init__(self, sizes: Sizes) -> None:
@@ -85,7 +85,7 @@ class ProjectedDot(Dot):
         return super().forward(self.f(query), keys)  # (B, Q, S)
 
 
-class Additive(Score):
+class Additive(AttentionScore):
     """e_s = v · tanh(W q + U h_s)   (Bahdanau et al. 2015, A.1.2)"""
 
     def __init__(self, sizes: Sizes) -> None:
@@ -118,7 +118,7 @@ class Concat(Additive):
         super().__init__(sizes._replace(attention=sizes.hidden))
 
 
-class Location(Score):
+class Location(AttentionScore):
     """e = W q, independent of the source words   (Luong et al. 2015, equation 8)
 
     Row s of W scores position s, so the number of positions is limited: later ones get the lowest possible score.
@@ -135,7 +135,7 @@ class Location(Score):
         return pad(e, (0, S - e.shape[-1]), value=torch.finfo(e.dtype).min)  # (B, Q, S)
 
 
-SCORES: dict[str, Callable[[Sizes], Score]] = {
+SCORES: dict[str, Callable[[Sizes], AttentionScore]] = {
     "additive": Additive,
     "dot": Dot,
     "scaled_dot": ScaledDot,
@@ -146,7 +146,7 @@ SCORES: dict[str, Callable[[Sizes], Score]] = {
 }
 
 
-class CoverageScore(Score):
+class CoverageScore(AttentionScore):
     """e_s = v · tanh(W q + U h_s + w β_s), β_s = Σ_{t'<t} α_{t's} the attention h_s has received so far
 
     (Tu et al. 2016, section 3.1, linguistic coverage without fertility; See et al. 2017, equation 11)

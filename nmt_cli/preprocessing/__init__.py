@@ -9,6 +9,6 @@ card            the data card
 
 from nmt_cli.preprocessing.card import DataCard
 from nmt_cli.preprocessing.pipeline import preprocess
-from nmt_cli.preprocessing.request import Report, Reporter, Request
+from nmt_cli.preprocessing.request import PreprocessRequest, Report, Reporter
 
-__all__ = ["DataCard", "Report", "Reporter", "Request", "preprocess"]
+__all__ = ["DataCard", "PreprocessRequest", "Report", "Reporter", "preprocess"]

@@ -12,7 +12,7 @@ from nmt_cli.drawing.markup import cell
 from nmt_cli.drawing.markup import table as markdown_table
 from nmt_cli.errors import DataWarning
 from nmt_cli.preprocessing.encoding import SideStatistics, SplitStatistics, histogram_labels
-from nmt_cli.preprocessing.request import Request
+from nmt_cli.preprocessing.request import PreprocessRequest
 from nmt_cli.preprocessing.splits import DropLog
 from nmt_cli.vocabulary import Vocabularies
 
@@ -31,7 +31,7 @@ class CardTable(NamedTuple):
 class DataCard:
     """The content of the card, before it is formatted."""
 
-    request: Request
+    request: PreprocessRequest
     pairs_read: Sequence[int]  # of each --train corpus
     corpora: Sequence[CorpusRows]
     origins: dict[str, str]  # valid, test → where they came from

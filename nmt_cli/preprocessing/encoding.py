@@ -179,7 +179,7 @@ def histogram_labels() -> list[str]:
     return [f"{start}–{end}" for start, end in zip(starts, LENGTH_EDGES, strict=False)] + [f"{starts[-1]}+"]
 
 
-class Encoded(NamedTuple):
+class EncodedPage(NamedTuple):
     """The pairs of a page that are kept, with their token ids, and why the others were dropped."""
 
     rows: NDArray[np.int64]  # of the page
@@ -190,13 +190,13 @@ class Encoded(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Encoder:
+class PageEncoder:
     """Encodes pages; without a DataConfig it keeps every pair, as validation and test sets require."""
 
     vocabularies: Vocabularies
     config: DataConfig | None = None
 
-    def __call__(self, page: Page) -> Encoded:
+    def __call__(self, page: Page) -> EncodedPage:
         """Encode one page and drop pairs that are too long or too different in length."""
         source_ids = self.vocabularies.source.encode(page.source)
         target_ids = self.vocabularies.target.encode(page.target)
@@ -214,7 +214,7 @@ class Encoder:
             source=SideStatistics.of(page.source, source_ids, self.vocabularies.source),
             target=SideStatistics.of(page.target, target_ids, self.vocabularies.target),
         )
-        return Encoded(rows, source_ids, target_ids, statistics, sorted(dropped))
+        return EncodedPage(rows, source_ids, target_ids, statistics, sorted(dropped))
 
 
 def _too_long_or_unequal(

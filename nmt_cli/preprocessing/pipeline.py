@@ -33,8 +33,8 @@ from nmt_cli.files.byte_stream import Progress
 from nmt_cli.files.languages import check_language
 from nmt_cli.files.manifest import Manifest, data_refusal
 from nmt_cli.preprocessing.card import DataCard, write_card
-from nmt_cli.preprocessing.encoding import Encoder, Page, SplitStatistics
-from nmt_cli.preprocessing.request import Reporter, Request, for_monolingual_text, with_vocabulary
+from nmt_cli.preprocessing.encoding import Page, PageEncoder, SplitStatistics
+from nmt_cli.preprocessing.request import PreprocessRequest, Reporter, for_monolingual_text, with_vocabulary
 from nmt_cli.preprocessing.splits import DropLog, HeldOutSet, TrainingText, read_heldout
 from nmt_cli.runtime.placeholders import SYMBOLS
 from nmt_cli.vocabulary import Vocabularies
@@ -44,7 +44,7 @@ HELD_OUT = ("valid", "test")
 _CHARACTERS_PER_PIECE = 100
 
 
-def preprocess(request: Request, report: Reporter = lambda report: None) -> DataCard:
+def preprocess(request: PreprocessRequest, report: Reporter = lambda report: None) -> DataCard:
     """Write the data directory `request.out` and return its data card."""
     for language in (request.source_lang, request.target_lang)[request.is_monolingual :]:
         check_language(language)
@@ -72,13 +72,13 @@ def _given_vocabularies(path: Path) -> Vocabularies:
     return Vocabularies.load(path, Manifest.open(path, kind) if listed else None)
 
 
-def _parse(request: Request, texts: Sequence[str]) -> list[Spec]:
+def _parse(request: PreprocessRequest, texts: Sequence[str]) -> list[Spec]:
     return [
         parse_spec(text, source_lang=request.source_lang, target_lang=request.target_lang) for text in texts
     ]
 
 
-def _check_dropped(request: Request, specs: Mapping[str, Sequence[Spec]]) -> None:
+def _check_dropped(request: PreprocessRequest, specs: Mapping[str, Sequence[Spec]]) -> None:
     """The list of dropped pairs must neither replace a corpus nor be inside the output directory."""
     if request.dropped is None:
         return
@@ -96,7 +96,7 @@ def _check_dropped(request: Request, specs: Mapping[str, Sequence[Spec]]) -> Non
 
 
 @contextmanager
-def _drop_log(request: Request) -> Iterator[DropLog]:
+def _drop_log(request: PreprocessRequest) -> Iterator[DropLog]:
     names = list(request.train)
     if request.dropped is None:
         yield DropLog(names)
@@ -116,7 +116,9 @@ def _too_few(name: str) -> DataWarning:
 class _Run:
     """One run of the pipeline, with the state that its stages share."""
 
-    def __init__(self, request: Request, report: Reporter, directory: Path, drop_log: DropLog) -> None:
+    def __init__(
+        self, request: PreprocessRequest, report: Reporter, directory: Path, drop_log: DropLog
+    ) -> None:
         self.request = request
         self.report = report
         self.directory = directory
@@ -239,7 +241,7 @@ class _Run:
     def _write_train(
         self, specs: list[Spec], text: TrainingText, vocabularies: Vocabularies
     ) -> tuple[list[CorpusRows], SplitStatistics]:
-        encoder = Encoder(vocabularies, self.config.data)
+        encoder = PageEncoder(vocabularies, self.config.data)
         as_read = deque[Page]()  # the pages being encoded, for the list of dropped pairs
 
         def pages() -> Iterator[Page]:

@@ -12,7 +12,7 @@ from nmt_cli.vocabulary import Vocabularies
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class PreprocessRequest:
     """What to read, where to write, and with which settings."""
 
     source_lang: str  # "": monolingual text

@@ -31,7 +31,7 @@ from nmt_cli.corpus.duplicates import (
 from nmt_cli.data.directory import SplitWriter
 from nmt_cli.errors import CorpusError
 from nmt_cli.files.languages import text_names
-from nmt_cli.preprocessing.encoding import Encoder, Page, SplitStatistics, Spool
+from nmt_cli.preprocessing.encoding import Page, PageEncoder, SplitStatistics, Spool
 from nmt_cli.vocabulary import Vocabularies
 
 _PAGE = 8192
@@ -65,7 +65,7 @@ class HeldOutSet:
         languages: tuple[str, str],
     ) -> SplitStatistics:
         """Write the token ids, and the raw text of both sides for scoring."""
-        encoder = Encoder(vocabularies)
+        encoder = PageEncoder(vocabularies)
         statistics = SplitStatistics()
         sizes = len(vocabularies.source), len(vocabularies.target)
         with SplitWriter(directory / f"{self.name}.arrow", *sizes) as writer:

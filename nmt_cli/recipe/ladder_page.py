@@ -42,7 +42,7 @@ class Map(NamedTuple):
     picture: Markup
 
 
-class Translated(NamedTuple):
+class TranslatedSentence(NamedTuple):
     """A sentence with the translation of each system, in pieces that say what differs from the reference."""
 
     source: str
@@ -136,9 +136,9 @@ def _maps(ladder: Ladder, result: LadderResult) -> list[Map]:
     return found
 
 
-def _passages(ladder: Ladder, result: LadderResult) -> list[Translated]:
+def _passages(ladder: Ladder, result: LadderResult) -> list[TranslatedSentence]:
     return [
-        Translated(
+        TranslatedSentence(
             passage.source,
             passage.reference,
             [

@@ -30,7 +30,7 @@ from nmt_cli.search.constraints import BannedWords
 from nmt_cli.search.greedy import GreedyTrace, greedy_search
 from nmt_cli.search.hypotheses import OpenHypotheses, Sentences, start_sentences
 from nmt_cli.search.penalties import LengthNormalization, coverage_penalty
-from nmt_cli.search.phrases import Phrase, Progress, check_constrained, choose, constrained_candidates
+from nmt_cli.search.phrases import Phrase, PhraseProgress, check_constrained, choose, constrained_candidates
 from nmt_cli.search.scorer import Scorer
 from nmt_cli.search.stopping import StepScores, is_time_to_check, rows_to_keep
 from nmt_cli.search.trace import Hypothesis, Recorded, SearchTree, Trace, TraceStep
@@ -168,7 +168,7 @@ class _Choice(NamedTuple):
 
     candidates: Candidates  # (B, C)
     split: EndedAndOpen  # (B, E), (B, K'), (B, K')
-    progress: Progress | None = None  # (B, K', …) of the open candidates, if there are required phrases
+    progress: PhraseProgress | None = None  # (B, K', …) of the open candidates, if there are required phrases
     missing: Tensor | None = None  # (B, C, G) tokens of each required phrase that a candidate lacks
 
 

@@ -15,7 +15,7 @@ from nmt_cli.model.protocol import State
 from nmt_cli.search.candidates import Candidates, sentence_seeds
 from nmt_cli.search.constraints import BannedWords, Constraints, History, build_constraints
 from nmt_cli.search.penalties import needs_attention
-from nmt_cli.search.phrases import Phrase, Progress, RequiredPhrases, build_required, required_tokens
+from nmt_cli.search.phrases import Phrase, PhraseProgress, RequiredPhrases, build_required, required_tokens
 from nmt_cli.search.stopping import Finished, StepScores, StoppingRule, build_stopping
 from nmt_cli.vocabulary.token_ids import BOS
 
@@ -28,7 +28,7 @@ class OpenHypotheses(State):
     scores: Tensor  # (B, K) log P so far
     coverage: Tensor | None  # (B, K, S) Σ_t α_t, if there is a coverage penalty
     history: History  # what constraints have to know
-    progress: Progress | None  # with the required phrases, if there are any
+    progress: PhraseProgress | None  # with the required phrases, if there are any
 
     @classmethod
     def start(cls, sentences: "Sentences", hypotheses: int) -> Self:
@@ -43,7 +43,7 @@ class OpenHypotheses(State):
             progress=None if required is None else required.start(hypotheses),
         )
 
-    def extend(self, chosen: Candidates, progress: Progress | None, constraints: Constraints) -> Self:
+    def extend(self, chosen: Candidates, progress: PhraseProgress | None, constraints: Constraints) -> Self:
         """Continue with the chosen candidates (B, K'), whose progress it is."""
         tokens, parents, scores, _ = chosen
         coverage = self.coverage

@@ -4,7 +4,7 @@ B sentences · K hypotheses per sentence · C candidates per step · G phrases p
 L tokens of an alternative
 
 A phrase is met when one of its alternatives is in the translation, token by token, and the word does not continue.
-`Progress` follows every alternative at once: bit i says that the last i + 1 tokens are its first i + 1 tokens
+`PhraseProgress` follows every alternative at once: bit i says that the last i + 1 tokens are its first i + 1 tokens
 (the shift-and algorithm, Baeza-Yates & Gonnet 1992).
 
 Hypotheses that have met more of the phrases are less probable, so the beam is divided. A bank holds the candidates that
@@ -40,7 +40,7 @@ class Phrase(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Progress(State):
+class PhraseProgress(State):
     """How far each hypothesis is with each phrase."""
 
     # (B, K, G, A, L) whether the last l + 1 tokens are the first l + 1 tokens of an alternative
@@ -82,14 +82,14 @@ class RequiredPhrases:
         names = ("tokens", "lengths", "whole_word", "previous", "most_met")
         return replace(self, **{name: getattr(self, name).index_select(0, rows) for name in names})
 
-    def start(self, hypotheses: int) -> Progress:
+    def start(self, hypotheses: int) -> PhraseProgress:
         """The progress of K hypotheses without tokens."""
         B, G, A, L = self.tokens.shape
         matched = self.tokens.new_zeros(B, hypotheses, G, A, L, dtype=torch.bool)
         nothing_required = self.lengths.amax(dim=2) == 0  # (B, G)
-        return Progress(matched, nothing_required[:, None].expand(-1, hypotheses, -1))
+        return PhraseProgress(matched, nothing_required[:, None].expand(-1, hypotheses, -1))
 
-    def after(self, progress: Progress, tokens: Tensor) -> Progress:
+    def after(self, progress: PhraseProgress, tokens: Tensor) -> PhraseProgress:
         """The progress after one more token (B, K) per hypothesis."""
         complete = self.remaining(progress).tokens == 0  # (B, K, G)
         word_ends = ~self.continues[tokens][..., None] | ~self.whole_word[:, None]  # (B, K, G)
@@ -99,9 +99,9 @@ class RequiredPhrases:
         counts = ~met & (is_first | met.gather(2, previous))  # (B, K, G)
         fits = self.tokens[:, None] == tokens[..., None, None, None]  # (B, K, G, A, L)
         before = torch.cat([torch.ones_like(fits[..., :1]), progress.matched[..., :-1]], dim=4)
-        return Progress(before & fits & counts[..., None, None], met)
+        return PhraseProgress(before & fits & counts[..., None, None], met)
 
-    def remaining(self, progress: Progress) -> Remaining:
+    def remaining(self, progress: PhraseProgress) -> Remaining:
         """What each hypothesis lacks."""
         L, device = self.tokens.shape[3], self.tokens.device
         numbers = torch.arange(1, L + 1, dtype=torch.int32, device=device)
@@ -110,7 +110,7 @@ class RequiredPhrases:
         left = (lengths - positions).masked_fill(lengths == 0, _FAR).amin(dim=3)  # (B, K, G)
         return Remaining(left.masked_fill(progress.met, 0), positions)
 
-    def next_tokens(self, progress: Progress, remaining: Remaining) -> Tensor:
+    def next_tokens(self, progress: PhraseProgress, remaining: Remaining) -> Tensor:
         """(B, K, G·A) the token that continues or begins each alternative of a phrase that is not complete."""
         K, L = progress.met.shape[1], self.tokens.shape[3]
         index = remaining.positions[..., None].clamp(max=L - 1).long()  # (B, K, G, A, 1)
@@ -133,12 +133,12 @@ class Chosen(NamedTuple):
 
     candidates: Candidates  # (B, C)
     split: EndedAndOpen
-    progress: Progress  # (B, K', …) of the open candidates
+    progress: PhraseProgress  # (B, K', …) of the open candidates
     remaining: Tensor  # (B, C, G)
 
 
 def constrained_candidates(
-    log_p: Tensor, scores: Tensor, required: RequiredPhrases, progress: Progress, count: int
+    log_p: Tensor, scores: Tensor, required: RequiredPhrases, progress: PhraseProgress, count: int
 ) -> Candidates:
     """The `count` best of all continuations, and those that each hypothesis needs in order to meet its phrases.
 
@@ -161,7 +161,7 @@ def constrained_candidates(
     return _without_duplicates(Candidates(*joined), V)
 
 
-def choose(candidates: Candidates, required: RequiredPhrases, progress: Progress, width: int) -> Chosen:
+def choose(candidates: Candidates, required: RequiredPhrases, progress: PhraseProgress, width: int) -> Chosen:
     """Divide the beam: the best candidates of every bank end or stay open."""
     after = required.after(progress.reorder(candidates.parents), candidates.tokens)  # (B, C, …)
     remaining = required.remaining(after)

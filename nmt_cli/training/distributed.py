@@ -28,7 +28,7 @@ _TIMEOUT = timedelta(hours=2)  # one process may take long to validate
 
 
 @dataclass(frozen=True)
-class Group:
+class ProcessGroup:
     """The processes of a run. With a single process, every method is a cheap no-op."""
 
     rank: int = 0
@@ -37,7 +37,7 @@ class Group:
     hosts: Any = None  # the gloo group
 
     @classmethod
-    def join(cls, environment: Mapping[str, str] = os.environ) -> Group:
+    def join(cls, environment: Mapping[str, str] = os.environ) -> ProcessGroup:
         """Join the other processes if this one was started by torchrun."""
         if "RANK" not in environment or "WORLD_SIZE" not in environment:
             return cls()

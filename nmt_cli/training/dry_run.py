@@ -16,7 +16,7 @@ from nmt_cli.config import Resolved
 from nmt_cli.data.batches import RankBatch, TrainingBatches
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.run import RunDirectory
-from nmt_cli.training.distributed import Group
+from nmt_cli.training.distributed import ProcessGroup
 from nmt_cli.training.learner import Learner
 from nmt_cli.training.settings import with_data_settings, with_model_settings
 from nmt_cli.training.setup import Machine, make_batches, make_learner, warm_start
@@ -54,7 +54,7 @@ def estimate_run(
     if other is not None:
         settings = with_model_settings(settings, other.resolved)
     resolved = with_data_settings(settings, opened)
-    group = Group()
+    group = ProcessGroup()
     learner = make_learner(opened, resolved.config, group, machine)
     if other is not None:
         warm_start(learner, other, opened)

@@ -16,7 +16,7 @@ from nmt_cli.data.batches import Batch, RankBatch, collate
 from nmt_cli.errors import TrainingError
 from nmt_cli.model import ScheduledSampling, Seq2Seq
 from nmt_cli.run.weights import load_weights, weights_of
-from nmt_cli.training.distributed import Group
+from nmt_cli.training.distributed import ProcessGroup
 from nmt_cli.training.optimization import MovingAverage, Optimization, Precision
 from nmt_cli.training.schedule import sampling_probability
 
@@ -31,7 +31,7 @@ class Learner:
         *,
         device: torch.device,
         precision: Precision,
-        group: Group,
+        group: ProcessGroup,
         compiled: bool = False,
     ) -> None:
         self.model = model.to(device).train()

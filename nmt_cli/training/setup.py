@@ -23,7 +23,7 @@ from nmt_cli.run.directory import Lock, RunDirectory
 from nmt_cli.run.facts import CONFIG, FACTS, MODEL
 from nmt_cli.run.logs import MetricsLog, check_tensorboard, has_events, has_tensorboard
 from nmt_cli.run.weights import tensor_bytes, weights_of
-from nmt_cli.training.distributed import Group
+from nmt_cli.training.distributed import ProcessGroup
 from nmt_cli.training.learner import Learner
 from nmt_cli.training.optimization import choose_precision
 from nmt_cli.training.reports import Clock, EndReport, Report, RunState, WarningReport
@@ -61,7 +61,7 @@ def start(
     """A trainer for a new run in `out`; `init` is a run to initialize the weights from."""
     if machine.tensorboard:
         check_tensorboard()
-    group = Group.join()
+    group = ProcessGroup.join()
     try:
         opened = DataDirectory.open(data)
         other = RunDirectory.open(init) if init is not None else None
@@ -112,7 +112,7 @@ def resume(
     """
     if machine.tensorboard:
         check_tensorboard()
-    group = Group.join()
+    group = ProcessGroup.join()
     lock: Lock | None = None
     try:
         run = RunDirectory.open(path)
@@ -150,7 +150,7 @@ def resume(
         trainer.close()
 
 
-def make_learner(data: DataDirectory, config: Config, group: Group, machine: Machine) -> Learner:
+def make_learner(data: DataDirectory, config: Config, group: ProcessGroup, machine: Machine) -> Learner:
     """A newly initialized model with its optimizer, on the requested device."""
     set_threads(machine.threads)
     device = choose_device(machine.device, group.local_rank)
@@ -172,7 +172,9 @@ def make_learner(data: DataDirectory, config: Config, group: Group, machine: Mac
     )
 
 
-def make_batches(data: DataDirectory, config: Config, group: Group, device: torch.device) -> TrainingBatches:
+def make_batches(
+    data: DataDirectory, config: Config, group: ProcessGroup, device: torch.device
+) -> TrainingBatches:
     """The training batches of this process."""
     return TrainingBatches(
         data.train,
@@ -191,7 +193,7 @@ def _trainer(
     learner: Learner,
     batches: TrainingBatches,
     state: RunState,
-    group: Group,
+    group: ProcessGroup,
     lock: Lock | None,
     machine: Machine,
     changes: tuple[str, ...] = (),

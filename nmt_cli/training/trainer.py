@@ -12,7 +12,7 @@ from nmt_cli.errors import OutputError, TrainingError
 from nmt_cli.files.atomic import cannot_write
 from nmt_cli.run.directory import Lock
 from nmt_cli.run.weights import tensor_bytes
-from nmt_cli.training.distributed import Group
+from nmt_cli.training.distributed import ProcessGroup
 from nmt_cli.training.learner import Learner
 from nmt_cli.training.reports import (
     CheckpointReport,
@@ -56,7 +56,7 @@ class Trainer:
         selection: ModelSelection | None,
         clock: Clock,
         stop_request: StopRequest,
-        group: Group,
+        group: ProcessGroup,
         lock: Lock | None,
         time_limit: float | None = None,
         changes: tuple[str, ...] = (),

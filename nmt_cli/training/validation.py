@@ -24,7 +24,7 @@ from nmt_cli.metrics import Score, bleu, chrf, tokenizer_for
 from nmt_cli.model import Seq2Seq
 from nmt_cli.run import RunDirectory
 from nmt_cli.run.weights import load_weights, mean_weights, tensor_bytes
-from nmt_cli.training.distributed import Group
+from nmt_cli.training.distributed import ProcessGroup
 from nmt_cli.training.optimization import Precision
 from nmt_cli.training.reports import Clock, RunState, Sample, SelectionScore, ValidationReport
 from nmt_cli.training.run_writer import RunWriter
@@ -82,7 +82,7 @@ class Validator:
         config: Config,
         device: torch.device,
         precision: Precision,
-        group: Group,
+        group: ProcessGroup,
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         """`stopping` is checked between batches; if true, `ValidationStopped` is raised (single process only)."""

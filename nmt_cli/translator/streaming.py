@@ -19,7 +19,7 @@ from nmt_cli.translator.translator import Translator
 _KEYS = ("source", "terms", "prefix")
 
 
-class Request(NamedTuple):
+class TranslationRequest(NamedTuple):
     """A line to translate, as JSON."""
 
     source: str
@@ -27,10 +27,10 @@ class Request(NamedTuple):
     prefix: str | None = None  # None: that of the command
 
 
-def parse_request(number: int, line: str) -> Request:
+def parse_request(number: int, line: str) -> TranslationRequest:
     """The request on line `number`; a blank line is a blank source."""
     if not line.strip():
-        return Request("")
+        return TranslationRequest("")
     try:
         content = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -47,7 +47,7 @@ def parse_request(number: int, line: str) -> Request:
         raise _bad_request(number, "has a prefix that is not a string")
     if not isinstance(terms, list) or not all(_is_term(term) for term in terms):
         raise _bad_request(number, "has terms that are not pairs of source and target")
-    return Request(source, tuple(map(tuple, terms)), prefix)
+    return TranslationRequest(source, tuple(map(tuple, terms)), prefix)
 
 
 def _is_term(term: Any) -> bool:

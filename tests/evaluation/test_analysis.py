@@ -9,14 +9,14 @@ import pytest
 
 from nmt_cli.evaluation.breakdowns import (
     LengthStatistics,
-    TrainingText,
+    TrainingWords,
     WordRecall,
     closest,
     differences,
     units_of,
 )
 from nmt_cli.evaluation.evaluate import evaluate
-from nmt_cli.evaluation.request import Request
+from nmt_cli.evaluation.request import EvaluateRequest
 from nmt_cli.evaluation.texts import Lines, Text, first_line_off, language_of
 from nmt_cli.evaluation.warnings import OutputErrorCounter, has_loop
 from nmt_cli.metrics.corpus_metric import CorpusMetric
@@ -66,7 +66,7 @@ def test_length_buckets_add_up_to_the_whole() -> None:
 
 
 def test_word_recall_is_broken_down_by_training_frequency() -> None:
-    training = TrainingText("train", [["a a a b", "a b c"]], str.split)
+    training = TrainingWords("train", [["a a a b", "a b c"]], str.split)
     assert training.frequencies == Counter(a=4, b=2, c=1)
     recall = WordRecall(training, str.split)
     recall.observe(["a b b x"], ["a b c new c"])
@@ -78,7 +78,7 @@ def test_word_recall_is_broken_down_by_training_frequency() -> None:
 def test_references_in_the_training_data_are_a_warning(write: Write) -> None:
     lines = [f"this is sentence number {n}" for n in range(50)]
     hypotheses, references, train = write("h.en", *lines), write("r.en", *lines), write("t.en", *lines[:10])
-    evaluation = evaluate(Request([hypotheses], [references], train=[train], samples=0))
+    evaluation = evaluate(EvaluateRequest([hypotheses], [references], train=[train], samples=0))
     (warning,) = evaluation.warnings
     assert warning.name == "seen-in-training"
     assert "10 of 50 references (20.0%)" in warning.message
@@ -87,7 +87,7 @@ def test_references_in_the_training_data_are_a_warning(write: Write) -> None:
 def test_a_reference_among_the_systems_is_a_warning(write: Write) -> None:
     lines = ["ein Haus am See", "zwei Hunde"]
     files = [write("ref.de", *lines), write("hyp.de", "ein Haus am Meer", "zwei Hunde")]
-    evaluation = evaluate(Request(files, files[:1], samples=0))
+    evaluation = evaluate(EvaluateRequest(files, files[:1], samples=0))
     names = {system.name: [warning.name for warning in system.warnings] for system in evaluation.systems}
     assert names == {"ref": ["is-the-reference"], "hyp": []}
 

@@ -11,7 +11,7 @@ from sacrebleu.metrics import BLEU, CHRF, TER  # type: ignore[attr-defined]
 from nmt_cli.errors import UsageError
 from nmt_cli.evaluation.evaluate import EvaluationRun, evaluate
 from nmt_cli.evaluation.report import report_page
-from nmt_cli.evaluation.request import Request
+from nmt_cli.evaluation.request import EvaluateRequest
 from nmt_cli.evaluation.result import Evaluation, Example
 
 Write = Callable[..., Path]
@@ -35,16 +35,16 @@ def damaged(lines: list[str], seed: int) -> list[str]:
 
 
 @pytest.fixture
-def request_of(write: Write) -> Callable[..., Request]:
+def request_of(write: Write) -> Callable[..., EvaluateRequest]:
     lines = texts(1)
     systems = [write(f"hyp.{name}.de", *damaged(lines, seed)) for seed, name in enumerate("abc")]
     reference = write("ref.de", *lines)
-    return lambda **options: Request(
+    return lambda **options: EvaluateRequest(
         **{"systems": systems, "references": [reference], "samples": 50, **options}
     )
 
 
-def test_scores_and_signatures_equal_those_of_sacrebleu(request_of: Callable[..., Request]) -> None:
+def test_scores_and_signatures_equal_those_of_sacrebleu(request_of: Callable[..., EvaluateRequest]) -> None:
     request = request_of(metrics=("bleu", "chrf", "chrf++", "ter"), samples=0, lowercase=True)
     evaluation = evaluate(request)
     references = [texts(1)]
@@ -64,7 +64,7 @@ def test_scores_and_signatures_equal_those_of_sacrebleu(request_of: Callable[...
 
 
 def test_the_block_size_does_not_change_the_result(
-    request_of: Callable[..., Request], monkeypatch: pytest.MonkeyPatch
+    request_of: Callable[..., EvaluateRequest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = evaluate(request_of(examples=True)).model_dump(exclude={"created"})
     monkeypatch.setattr(EvaluationRun, "hypotheses_per_block", 12)
@@ -78,7 +78,7 @@ def test_a_blank_reference_line_is_ignored_if_another_file_has_a_reference(write
     second = ["", "a cat was sitting here", ""]
     third = ["", "", "one two three four six"]
     files = [write(f"ref.{n}.en", *lines) for n, lines in enumerate((first, second, third))]
-    evaluation = evaluate(Request([write("h.en", *hypotheses)], files, samples=0))
+    evaluation = evaluate(EvaluateRequest([write("h.en", *hypotheses)], files, samples=0))
     holes: Any = [first, [None, second[1], None], [None, None, third[2]]]
     metric = BLEU()
     assert evaluation.systems[0].scores[0].score == metric.corpus_score(hypotheses, holes).score
@@ -89,7 +89,9 @@ def test_a_blank_reference_line_is_ignored_if_another_file_has_a_reference(write
 
 def test_lines_without_any_reference_are_a_warning_and_scored_like_sacrebleu(write: Write) -> None:
     hypotheses, references = ["a b c d e", "f g", "h i j k l"], ["a b c d x", "", "h i j k l"]
-    evaluation = evaluate(Request([write("h.en", *hypotheses)], [write("r.en", *references)], samples=0))
+    evaluation = evaluate(
+        EvaluateRequest([write("h.en", *hypotheses)], [write("r.en", *references)], samples=0)
+    )
     assert evaluation.systems[0].scores[0].score == BLEU().corpus_score(hypotheses, [references]).score
     (warning,) = evaluation.warnings
     assert warning.name == "blank-reference"
@@ -98,11 +100,11 @@ def test_lines_without_any_reference_are_a_warning_and_scored_like_sacrebleu(wri
 
 def test_the_tokenizer_follows_the_target_language(write: Write) -> None:
     chinese = write("h.zh", "我喜欢猫。"), write("r.zh", "我喜欢狗。")
-    evaluation = evaluate(Request([chinese[0]], [chinese[1]], samples=0))
+    evaluation = evaluate(EvaluateRequest([chinese[0]], [chinese[1]], samples=0))
     assert evaluation.tokenizer == "zh"
     assert "tok:zh" in evaluation.systems[0].scores[0].signature
     assert evaluation.length_unit == "words"
-    named = evaluate(Request([chinese[0]], [chinese[1]], samples=0, target_language="th"))
+    named = evaluate(EvaluateRequest([chinese[0]], [chinese[1]], samples=0, target_language="th"))
     assert named.tokenizer == "char"
 
 
@@ -112,7 +114,7 @@ def test_a_missing_tokenizer_names_the_extra_to_install(
 ) -> None:
     monkeypatch.setattr("nmt_cli.metrics.corpus_metric.find_spec", lambda name: None)
     with pytest.raises(UsageError) as error:
-        evaluate(Request([write(f"h.{language}", "x")], [write(f"r.{language}", "x")]))
+        evaluate(EvaluateRequest([write(f"h.{language}", "x")], [write(f"r.{language}", "x")]))
     assert f"{language}-mecab" in error.value.message
     assert extra in error.value.hint
 
@@ -122,7 +124,7 @@ def test_a_tokenizer_that_would_be_downloaded_is_rejected(
 ) -> None:
     monkeypatch.setattr("sacrebleu.utils.SACREBLEU_DIR", str(tmp_path))
     with pytest.raises(UsageError, match="needs a model that is missing"):
-        evaluate(Request([write("h.de", "x")], [write("r.de", "x")], tokenize="flores200"))
+        evaluate(EvaluateRequest([write("h.de", "x")], [write("r.de", "x")], tokenize="flores200"))
 
 
 def test_tokenized_or_subword_split_hypotheses_are_a_warning(write: Write) -> None:
@@ -134,10 +136,10 @@ def test_tokenized_or_subword_split_hypotheses_are_a_warning(write: Write) -> No
     }
     reference = write("r.de", *clean)
     for name, lines in bad.items():
-        (system,) = evaluate(Request([write(f"{name}.de", *lines)], [reference], samples=0)).systems
+        (system,) = evaluate(EvaluateRequest([write(f"{name}.de", *lines)], [reference], samples=0)).systems
         assert name in [warning.name for warning in system.warnings]
     other = [line.replace("einem", "dem") for line in clean]
-    (system,) = evaluate(Request([write("clean.de", *other)], [reference], samples=0)).systems
+    (system,) = evaluate(EvaluateRequest([write("clean.de", *other)], [reference], samples=0)).systems
     assert system.warnings == []
 
 
@@ -147,7 +149,7 @@ def test_short_empty_and_copied_hypotheses_are_warnings(write: Write) -> None:
     short = ["a sentence"] * 38 + ["", ""]
     sources, references = write("s.de", *source), write("r.en", *reference)
     systems = [write("short.en", *short), write("copy.en", *source)]
-    evaluation = evaluate(Request(systems, [references], source=sources, samples=0))
+    evaluation = evaluate(EvaluateRequest(systems, [references], source=sources, samples=0))
     found = {system.name: {warning.name for warning in system.warnings} for system in evaluation.systems}
     assert found["short"] >= {"short", "empty", "dropped-numbers"}
     assert found["copy"] == {"untranslated"}
@@ -159,7 +161,7 @@ def test_the_report_is_self_contained_and_escapes_everything(write: Write) -> No
     evil = "<script>alert(1)</script> & \"quotes\" <img src=x onerror='y'> \x1b"
     lines = [*texts(3, 20), evil]
     systems = [write("a<b>.de", *damaged(lines[:-1], 1), evil), write("c.de", *damaged(lines, 2))]
-    request = Request(
+    request = EvaluateRequest(
         systems, [write("r.de", *lines)], source=write("s.en", *lines), samples=20, examples=True
     )
     evaluation = evaluate(request)

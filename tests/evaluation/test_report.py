@@ -11,7 +11,7 @@ import pytest
 from nmt_cli.drawing.attention import attention_svg
 from nmt_cli.evaluation.evaluate import evaluate
 from nmt_cli.evaluation.report import evaluation_markdown, report_page
-from nmt_cli.evaluation.request import Request
+from nmt_cli.evaluation.request import EvaluateRequest
 from nmt_cli.evaluation.result import Comparison, Evaluation
 from tests.browser import WIDTHS, Browser
 
@@ -24,7 +24,7 @@ def small_evaluation(write: Write, *names: str) -> Evaluation:
     systems = [
         write(name, *(line.replace("vielen", "v" * at) for line in lines)) for at, name in enumerate(names)
     ]
-    request = Request(
+    request = EvaluateRequest(
         systems,
         [write("reference.de", *lines)],
         source=write("source.en", *lines),

@@ -13,12 +13,11 @@ from nmt_cli.cli.app import app
 from nmt_cli.config import resolve
 from nmt_cli.evaluation.evaluate import EvaluationRun, evaluate
 from nmt_cli.evaluation.report import report_page
-from nmt_cli.evaluation.request import Request
+from nmt_cli.evaluation.request import EvaluateRequest
 from nmt_cli.evaluation.systems import record_scores
 from nmt_cli.evaluation.texts import Text
 from nmt_cli.metrics import bleu
-from nmt_cli.preprocessing import Request as PreprocessRequest
-from nmt_cli.preprocessing import preprocess
+from nmt_cli.preprocessing import PreprocessRequest, preprocess
 from nmt_cli.run import RunDirectory
 from nmt_cli.run.logs import ScoresLog
 from nmt_cli.run.model_card import model_card
@@ -73,8 +72,8 @@ def run(trained: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(trained, tmp_path / "run"))
 
 
-def request(run: Path, **options: object) -> Request:
-    return Request(**{"systems": [run], "samples": 10, "device": "cpu", **options})  # type: ignore[arg-type]
+def request(run: Path, **options: object) -> EvaluateRequest:
+    return EvaluateRequest(**{"systems": [run], "samples": 10, "device": "cpu", **options})  # type: ignore[arg-type]
 
 
 def test_a_run_is_scored_on_its_own_test_set(run: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from nmt_cli.config import resolve
 from nmt_cli.errors import DataWarning
-from nmt_cli.preprocessing import DataCard, Report, Request, preprocess
+from nmt_cli.preprocessing import DataCard, PreprocessRequest, Report, preprocess
 
 Pair = tuple[str, str]
 SMALL = "vocabulary.size=320"
@@ -47,7 +47,7 @@ class Runner:
                 pairs if isinstance(pairs, str) else write_pairs(self.folder / f"train-{out}", pairs)
             ]
         self.reports = []
-        request = Request(
+        request = PreprocessRequest(
             source_lang="de",
             target_lang="en",
             out=self.folder / out,

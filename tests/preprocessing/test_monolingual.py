@@ -10,7 +10,7 @@ import pytest
 from nmt_cli.config import resolve
 from nmt_cli.data.directory import DataDirectory, Split
 from nmt_cli.errors import DataWarning, UsageError
-from nmt_cli.preprocessing import DataCard, Report, Request, preprocess
+from nmt_cli.preprocessing import DataCard, PreprocessRequest, Report, preprocess
 
 SENTENCE = "sentence {} of many, which goes on and on for quite a while and has no end that one could see"
 
@@ -23,7 +23,7 @@ def write(path: Path, lines: list[str]) -> str:
 def run(
     folder: Path, lines: list[str], *settings: str, reports: list[Report] | None = None, **options: Any
 ) -> DataCard:
-    request = Request(
+    request = PreprocessRequest(
         source_lang="",
         target_lang="en",
         train=[write(folder / "train.txt", lines)],
@@ -122,7 +122,7 @@ def test_a_vocabulary_can_be_given(tmp_path: Path) -> None:
     run(tmp_path, lines, "data.valid_size=0", "data.test_size=0")
     first = DataDirectory.open(tmp_path / "out")
     (tmp_path / "again").mkdir()
-    request = Request(
+    request = PreprocessRequest(
         source_lang="",
         target_lang="en",
         train=[str(tmp_path / "train.txt")],

@@ -11,7 +11,7 @@ from nmt_cli.config import FILTERS, resolve
 from nmt_cli.corpus import workers
 from nmt_cli.data.directory import DataDirectory, Split
 from nmt_cli.errors import CorpusError, UsageError, VocabularyError
-from nmt_cli.preprocessing import Request, preprocess
+from nmt_cli.preprocessing import PreprocessRequest, preprocess
 from nmt_cli.vocabulary import Vocabularies
 
 from .conftest import Pair, Runner, numbered, write_pairs
@@ -278,6 +278,8 @@ def test_the_card_has_counts_examples_lengths_and_shares(run: Runner, tmp_path: 
 
 
 def test_no_training_corpus_is_an_error(tmp_path: Path) -> None:
-    request = Request(source_lang="de", target_lang="en", train=[], out=tmp_path / "out", settings=resolve())
+    request = PreprocessRequest(
+        source_lang="de", target_lang="en", train=[], out=tmp_path / "out", settings=resolve()
+    )
     with pytest.raises(UsageError, match="no training corpus"):
         preprocess(request, lambda report: None)

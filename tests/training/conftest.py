@@ -11,7 +11,7 @@ import torch
 
 from nmt_cli.cli.app import app
 from nmt_cli.config import Resolved, resolve
-from nmt_cli.preprocessing import Request, preprocess
+from nmt_cli.preprocessing import PreprocessRequest, preprocess
 from nmt_cli.training import Machine, Report, resume, start
 from tests.fork_server import ForkServer, fork_server
 
@@ -56,7 +56,7 @@ def make_data(folder: Path, *, pairs: int = 160, seed: int = 1, valid: bool = Tr
     settings = [f"vocabulary.size={size}", "data.duplicate=false", "data.test_size=0"]
     if not valid:
         settings.append("data.valid_size=0")
-    request = Request(
+    request = PreprocessRequest(
         source_lang="xx",
         target_lang="yy",
         train=[str(text / "train")],

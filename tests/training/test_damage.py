@@ -12,7 +12,7 @@ import pytest
 from nmt_cli.data.directory import DataDirectory, SplitWriter
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files import verified
-from nmt_cli.preprocessing import Request, preprocess
+from nmt_cli.preprocessing import PreprocessRequest, preprocess
 from nmt_cli.training import start
 from nmt_cli.vocabulary.token_ids import Ragged
 
@@ -149,7 +149,7 @@ def test_a_data_directory_replaces_neither_a_run_nor_data_in_use(copy: Path, tmp
     (tmp_path / "t.yy").write_text("BA\n" * 9)
 
     def overwrite(out: Path) -> None:
-        request = Request(
+        request = PreprocessRequest(
             source_lang="xx",
             target_lang="yy",
             train=[str(tmp_path / "t")],

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from nmt_cli.training.distributed import Group, is_connection_error
+from nmt_cli.training.distributed import ProcessGroup, is_connection_error
 
 from .conftest import SMALL, resume_run, train
 
@@ -108,9 +108,9 @@ def validation_losses(run: Path) -> list[float]:
 
 
 def test_a_single_process_needs_no_communication() -> None:
-    group = Group.join({})
+    group = ProcessGroup.join({})
     assert (group.world, group.is_main, group.max(3), group.gather("x")) == (1, True, 3, ["x"])
-    assert Group.join({"RANK": "0", "WORLD_SIZE": "1"}).world == 1
+    assert ProcessGroup.join({"RANK": "0", "WORLD_SIZE": "1"}).world == 1
 
 
 def test_a_broken_connection_is_recognized() -> None:

@@ -11,7 +11,7 @@ import torch
 from nmt_cli.config import Resolved, resolve
 from nmt_cli.data.directory import preset_for
 from nmt_cli.errors import ConfigError
-from nmt_cli.preprocessing import Request, preprocess
+from nmt_cli.preprocessing import PreprocessRequest, preprocess
 from nmt_cli.run import RunDirectory
 from nmt_cli.training import Report, UpdateReport, ValidationReport, WarningReport, resume, start
 from nmt_cli.training.dry_run import estimate_run
@@ -62,7 +62,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
     folder = tmp_path_factory.mktemp("monolingual")
     write(folder / "train.yy", 2000, 1)
     true = write(folder / "valid.yy", 300, 2)
-    request = Request(
+    request = PreprocessRequest(
         source_lang="",
         target_lang="yy",
         train=[str(folder / "train")],

@@ -16,7 +16,7 @@ from nmt_cli.model import Seq2Seq
 from nmt_cli.model.device import choose_device
 from nmt_cli.run.weights import mean_weights, weights_of
 from nmt_cli.training import trainer as trainer_module
-from nmt_cli.training.distributed import Group
+from nmt_cli.training.distributed import ProcessGroup
 from nmt_cli.training.learner import Learner
 from nmt_cli.training.optimization import Optimization, Precision, choose_precision
 from nmt_cli.training.setup import make_batches, make_learner
@@ -29,7 +29,9 @@ CPU = torch.device("cpu")
 
 def learner_of(data: Path, *assignments: str) -> tuple[Learner, TrainingBatches]:
     opened, config = DataDirectory.open(data), settings(*assignments).config
-    return make_learner(opened, config, Group(), ON_CPU), make_batches(opened, config, Group(), CPU)
+    return make_learner(opened, config, ProcessGroup(), ON_CPU), make_batches(
+        opened, config, ProcessGroup(), CPU
+    )
 
 
 def copies(learner: Learner) -> dict[str, Tensor]:

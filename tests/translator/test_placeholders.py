@@ -13,7 +13,7 @@ from nmt_cli.config import resolve
 from nmt_cli.corpus.cleaning import Normalization
 from nmt_cli.errors import ConfigError, UsageError
 from nmt_cli.export.folder import export
-from nmt_cli.preprocessing import Request, preprocess
+from nmt_cli.preprocessing import PreprocessRequest, preprocess
 from nmt_cli.runtime.placeholders import (
     SYMBOLS,
     PlaceholderPatterns,
@@ -123,7 +123,7 @@ def test_preprocessing_writes_symbols_and_settings_without_it_write_none(tmp_pat
         out = tmp_path / name
         settings = resolve(None, ["data.valid_size=2", "data.test_size=2", *setting])
         preprocess(
-            Request(
+            PreprocessRequest(
                 source_lang="en",
                 target_lang="de",
                 train=[str(tmp_path / "a.tsv")],
@@ -157,13 +157,13 @@ def test_contradictory_settings_are_rejected(settings: list[str]) -> None:
 def test_monolingual_text_and_vocabularies_without_symbols_are_refused(tmp_path: Path) -> None:
     train = tmp_path / "a.tsv"
     train.write_text("".join(f"{s}\t{t}\n" for s, t in PAIRS), "utf-8")
-    plain = Request(source_lang="en", target_lang="de", train=[str(train)], out=tmp_path / "plain")
+    plain = PreprocessRequest(source_lang="en", target_lang="de", train=[str(train)], out=tmp_path / "plain")
     preprocess(plain)
     settings = resolve(None, ["data.placeholders=true"])
     for source, vocabulary in (("", None), ("en", tmp_path / "plain")):
         with pytest.raises(UsageError, match=r"data\.placeholders"):
             preprocess(
-                Request(
+                PreprocessRequest(
                     source_lang=source,
                     target_lang="de",
                     train=[str(train)],

@@ -20,7 +20,7 @@ from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.evaluation.evaluate import EvaluationRun
-    from nmt_cli.evaluation.request import Request
+    from nmt_cli.evaluation.request import EvaluateRequest
     from nmt_cli.evaluation.result import Evaluation
 
 
@@ -61,9 +61,9 @@ def evaluate(
     level = shared.verbosity(quiet=quiet)
     texts = [*(references or ()), source, *(train or ())]
     _check(systems or (), texts, report=report, save=save, settings=settings)
-    from nmt_cli.evaluation.request import Request
+    from nmt_cli.evaluation.request import EvaluateRequest
 
-    request = Request(
+    request = EvaluateRequest(
         systems=systems or (),
         references=references or (),
         source=source,
@@ -114,7 +114,7 @@ def _check(
 
 
 def _evaluate(
-    request: "Request", level: Verbosity, threads: int | None
+    request: "EvaluateRequest", level: Verbosity, threads: int | None
 ) -> "tuple[EvaluationRun, Evaluation]":
     from nmt_cli.evaluation.evaluate import EvaluationRun
 

@@ -48,13 +48,13 @@ def preprocess(
 
     from nmt_cli.config import FILTERS, resolve
     from nmt_cli.files.languages import check_language
-    from nmt_cli.preprocessing import Request
+    from nmt_cli.preprocessing import PreprocessRequest
     from nmt_cli.preprocessing import preprocess as run
 
     if source_lang is not None:
         check_language(source_lang)
     switched_off = [f"data.{name}=false" for name in FILTERS] if keep_all else []
-    request = Request(
+    request = PreprocessRequest(
         source_lang=source_lang or "",
         target_lang=target_lang,
         train=train,

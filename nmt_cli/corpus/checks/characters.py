@@ -87,7 +87,7 @@ def _kinds_in(text: str, newlines: int) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Trace:
+class ToolTrace:
     """A trace that a tool leaves in text; only `eligible` lines can show it."""
 
     name: str
@@ -101,8 +101,8 @@ class Trace:
 _STOP = "[.,、。，](?: |$)"
 _CJK = "[\u3040-\u30ff\u3400-\u9fff]"
 
-TRACES: tuple[Trace, ...] = (
-    Trace(
+TRACES: tuple[ToolTrace, ...] = (
+    ToolTrace(
         "bpe-split",
         "@@",
         re.compile(r"@@(?: |$)"),
@@ -110,11 +110,13 @@ TRACES: tuple[Trace, ...] = (
         0.1,
         "contain @@, the subword marker of subword-nmt",
     ),
-    Trace("piece-split", "▁", re.compile("▁"), None, 0.1, "contain '▁', the space marker of sentencepiece"),
-    Trace(
+    ToolTrace(
+        "piece-split", "▁", re.compile("▁"), None, 0.1, "contain '▁', the space marker of sentencepiece"
+    ),
+    ToolTrace(
         "escaped", "&", re.compile(r"&(?:apos|quot|#\d+|bar);"), None, 0.01, "contain escapes such as &apos;"
     ),
-    Trace(
+    ToolTrace(
         "hyphen-split",
         "@-@",
         re.compile(r" @-@ "),
@@ -122,7 +124,7 @@ TRACES: tuple[Trace, ...] = (
         0.003,
         "contain @-@, the hyphens of the Moses tokenizer",
     ),
-    Trace(
+    ToolTrace(
         "tokenized",
         " ",
         re.compile(" " + _STOP),
@@ -130,7 +132,7 @@ TRACES: tuple[Trace, ...] = (
         0.5,
         "have a space before a comma or period",
     ),
-    Trace(
+    ToolTrace(
         "segmented",
         " ",
         re.compile(f"{_CJK} {_CJK}"),
@@ -160,7 +162,7 @@ class TokenizedCheck:
             if trace.key in text:
                 self._hits[trace.name] += sum(1 for line in rows if trace.pattern.search(line))
 
-    def found(self) -> list[tuple[Trace, int, int]]:
+    def found(self) -> list[tuple[ToolTrace, int, int]]:
         """Each trace that was found, with the number of lines that have it and of lines that could."""
         results = []
         for trace in TRACES:

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from nmt_cli.model.scores import Additive, Concat, Dot, General, ProjectedDot, ScaledDot, Score
+from nmt_cli.model.scores import Additive, AttentionScore, Concat, Dot, General, ProjectedDot, ScaledDot
 
 
 class ScoreParts(NamedTuple):
@@ -22,12 +22,12 @@ class ScoreParts(NamedTuple):
     v: Tensor | None = None  # (A,)
 
 
-def is_known(score: Score) -> bool:
+def is_known(score: AttentionScore) -> bool:
     """Whether the loops support this score function."""
     return type(score) in (Additive, Concat, Dot, General, ProjectedDot, ScaledDot)
 
 
-def parts_of(score: Score, keys: Tensor) -> ScoreParts:
+def parts_of(score: AttentionScore, keys: Tensor) -> ScoreParts:
     """The parts of a supported score function."""
     if isinstance(score, Additive):
         return ScoreParts(keys, W_q=score.W.weight, v=score.v.weight[0])
