@@ -74,8 +74,8 @@ fuzz: install ## mutate run, data and exported directories for MINUTES=3; SEED=N
 	$(BIN)/python -m tests.fuzz $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(TRIAL),--trial '$(TRIAL)') $(if $(ONLY),--only '$(ONLY)')
 
-soak: install ## kill training twenty times at random, resume, and compare the weights
-	NMT_SOAK_ROUNDS=20 $(BIN)/python -m pytest tests/training/test_crash.py
+soak: install ## kill training twenty times at random, and processes and machines of elastic runs; compare the weights
+	NMT_SOAK_ROUNDS=20 $(BIN)/python -m pytest tests/training/test_crash.py tests/training/test_elastic.py
 
 bench: install ## run the benchmarks
 	$(BIN)/python benchmarks/preprocess.py

@@ -36,6 +36,9 @@ def corpus_defaults(pairs: int) -> Mapping[str, Any]:
 DEVICE: Final = "auto"
 MAX_THREADS: Final = 1024  # limit for --threads and --workers
 
+# nmt train
+PROCESS_TIMEOUT: Final = 1800.0  # seconds that another process may take to respond
+
 # nmt translate, nmt score
 WINDOW: Final = 2000  # lines read ahead and sorted by length
 BATCH_TOKENS: Final = 4096  # source tokens per batch, including padding

@@ -11,6 +11,9 @@ holds the complete lines so far and FILE.partial.json what they belong to:
 FILE.partial.json is written first: without it, FILE.partial is someone else's, and is not touched. Both are replaced
 by FILE when it is complete. Lines are committed window by window and a continued job starts with the same window as one
 that was never interrupted, so the result is the same, byte for byte.
+
+Several processes work on different windows at the same time. Each finished window is a file in FILE.partial.blocks,
+named after the number of its first line, until the first process appends it to FILE.partial when its turn comes.
 """
 
 from __future__ import annotations
@@ -19,12 +22,13 @@ import gzip
 import hashlib
 import json
 import os
+import re
 import select
 import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, NamedTuple, Self, cast
@@ -34,7 +38,10 @@ from nmt_cli.files.atomic import cannot_write, new_file
 from nmt_cli.files.byte_stream import read_chunks
 from nmt_cli.files.guarded import GuardedDirectory
 
+_COMPRESSIONS = (".gz", ".zst")
 _CHUNK = 1 << 20
+_JOB = "job.json"
+_BLOCK = re.compile(r"(\d{12})\.txt")
 
 Write = Callable[[Iterable[str]], None]
 
@@ -43,25 +50,35 @@ Write = Callable[[Iterable[str]], None]
 def line_output(path: Path | None) -> Iterator[Write]:
     """A function that writes lines to `path`, or to standard output.
 
-    A file appears when the block ends without an error, compressed if its name ends in .gz. Lines for standard
-    output have left this process when the function returns.
+    A file appears when the block ends without an error, compressed if its name ends in .gz or .zst. Lines for
+    standard output have left this process when the function returns.
     """
     if path is None or str(path) == "-":
         yield _standard_output()
         return
-    with new_file(path) as temporary, _open(temporary, compress=path.suffix == ".gz") as file:
-        yield lambda lines: file.writelines(f"{line}\n".encode() for line in lines)
+    with new_file(path) as temporary, _open_compressed(temporary, path.suffix) as file:
+        yield lambda lines: _write_all(file, lines)
+
+
+def _write_all(file: IO[bytes], lines: Iterable[str]) -> None:
+    file.write(b"".join(f"{line}\n".encode() for line in lines))
 
 
 @contextmanager
-def _open(path: Path, *, compress: bool) -> Iterator[IO[bytes]]:
+def _open_compressed(path: Path, suffix: str) -> Iterator[IO[bytes]]:
+    """Write a file, compressed if `suffix` says so. The same text gives the same bytes."""
     with path.open("wb") as raw:
-        if not compress:
+        if suffix == ".gz":
+            # Without name and time.
+            with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
+                yield cast(IO[bytes], packed)
+        elif suffix == ".zst":
+            import zstandard
+
+            with zstandard.ZstdCompressor().stream_writer(raw, closefd=False) as packed:
+                yield cast(IO[bytes], packed)
+        else:
             yield raw
-            return
-        # Without name and time, so that the same text gives the same bytes.
-        with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
-            yield cast(IO[bytes], packed)
 
 
 def _standard_output() -> Write:
@@ -133,6 +150,7 @@ class PartialOutput:
         self.path = self._target.with_name(f"{self._target.name}.partial")
         self._facts = self._target.with_name(f"{self._target.name}.partial.json")
         self._job = json.loads(json.dumps(job))
+        self.blocks = Blocks(self._target)
         self._directory = GuardedDirectory(self._target.parent)
         self._digest = hashlib.sha256()
         self.lines = 0
@@ -164,6 +182,8 @@ class PartialOutput:
     ) -> None:
         if kind is None:
             self._publish()
+        if kind is None:
+            self.blocks.remove()
         if kind is None or not self.lines:
             self._facts.unlink(missing_ok=True)
             self.path.unlink(missing_ok=True)
@@ -185,6 +205,18 @@ class PartialOutput:
                 f"cannot write {self.path}: {getattr(cause, 'strerror', None) or cause}",
                 hint="free some space, then run the same command again to continue",
             ) from error
+
+    def share(self) -> None:
+        """Let other processes write blocks."""
+        self.blocks.start(self._job)
+
+    def append_blocks(self) -> int:
+        """Append the finished blocks whose turn it is; returns their number of lines."""
+        before = self.lines
+        while self.blocks.is_done(first := self.lines):
+            self.write(self.blocks.read(first))
+            self.blocks.forget(first)
+        return self.lines - before
 
     def _commit(self, lines: int) -> None:
         size = os.fstat(self._file.fileno()).st_size
@@ -223,17 +255,85 @@ class PartialOutput:
         return self._digest.hexdigest(), lines
 
     def _publish(self) -> None:
-        if self._target.suffix != ".gz":
+        if self._target.suffix not in _COMPRESSIONS:
             self.path.replace(self._target)
             return
         with (
             new_file(self._target) as temporary,
             self.path.open("rb") as plain,
-            temporary.open("wb") as raw,
-            # Without name and time, so that the same text gives the same bytes.
-            gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed,
+            _open_compressed(temporary, self._target.suffix) as packed,
         ):
             shutil.copyfileobj(plain, packed)
+
+
+class Blocks:
+    """Finished windows beyond the lines of a partial output, written by any process.
+
+    The first line of each file is the SHA-256 of the others.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self._folder = target.with_name(f"{target.name}.partial.blocks")
+        self._directory = GuardedDirectory(self._folder)
+
+    def start(self, job: Mapping[str, Any]) -> None:
+        """Create the folder, or discard blocks of another job and damaged ones. For the first process only."""
+        try:
+            if not self._folder.exists():
+                self._folder.mkdir()
+            elif not self._directory.exists(_JOB):
+                if any(self._folder.iterdir()):
+                    raise _not_ours(self._folder)
+            elif self._directory.read_json(_JOB) == job:
+                self._remove_damaged()
+                return
+            else:
+                self._remove_blocks()
+        except (OSError, ValueError, DirectoryError) as error:
+            raise _not_ours(self._folder) from error
+        self._directory.write_json(_JOB, job)
+
+    def is_done(self, first: int) -> bool:
+        """Whether the block that starts with this line is finished."""
+        return self._path(first).exists()
+
+    def write(self, first: int, lines: Iterable[str]) -> None:
+        """A finished block; it survives whatever happens later."""
+        content = b"".join(f"{line}\n".encode() for line in lines)
+        sha256 = hashlib.sha256(content).hexdigest()
+        self._directory.write(self._path(first).name, f"{sha256}\n".encode() + content)
+
+    def read(self, first: int) -> list[str]:
+        """The lines of a finished block."""
+        _, _, content = self._path(first).read_bytes().partition(b"\n")
+        return content.decode().removesuffix("\n").split("\n")
+
+    def forget(self, first: int) -> None:
+        """Remove a block that was appended."""
+        self._path(first).unlink()
+
+    def remove(self) -> None:
+        """Remove the folder, unless someone has put something else there."""
+        if self._folder.is_dir() and (self._folder / _JOB).exists():
+            self._remove_blocks()
+            (self._folder / _JOB).unlink()
+            with suppress(OSError):  # not empty
+                self._folder.rmdir()
+
+    def _remove_blocks(self) -> None:
+        for path in self._folder.iterdir():
+            if _BLOCK.fullmatch(path.name):
+                path.unlink()
+
+    def _remove_damaged(self) -> None:
+        for path in self._folder.iterdir():
+            if _BLOCK.fullmatch(path.name):
+                sha256, _, content = path.read_bytes().partition(b"\n")
+                if sha256 != hashlib.sha256(content).hexdigest().encode():
+                    path.unlink()
+
+    def _path(self, first: int) -> Path:
+        return self._folder / f"{first:012d}.txt"
 
 
 def _not_ours(path: Path) -> UsageError:

@@ -162,6 +162,11 @@ class Checkpoints:
         return content
 
 
+def has_state(folder: Path) -> bool:
+    """Whether `folder` is a run that training can continue."""
+    return folder.is_dir() and GuardedDirectory(folder).exists(CURRENT)
+
+
 def _check(content: Mapping[str, Any]) -> None:
     """Raise a ValueError or similar unless the content is well-formed."""
     if (

@@ -11,7 +11,7 @@ One batch, from plan to disk:
 
 Read in this order:
 
-setup         `start` and `resume`: from directories to a Trainer; `train`: a whole run in one call
+setup         `start`, `resume`, `start_or_resume`: from directories to a Trainer; `train`: a whole run in one call
 settings      settings inherited from the data or from --init, and changed on resume
 trainer       the loop
 learner       one update: forward, backward, step
@@ -35,7 +35,7 @@ from nmt_cli.training.reports import (
     ValidationReport,
     WarningReport,
 )
-from nmt_cli.training.setup import Machine, TrainRequest, resume, start, train
+from nmt_cli.training.setup import Machine, TrainRequest, resume, start, start_or_resume, train
 from nmt_cli.training.trainer import Trainer
 
 __all__ = [
@@ -53,5 +53,6 @@ __all__ = [
     "WarningReport",
     "resume",
     "start",
+    "start_or_resume",
     "train",
 ]

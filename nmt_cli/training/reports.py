@@ -33,6 +33,7 @@ class RunState:
     tokens_since_report: int = 0  # target tokens since the last StepReport
     seconds: float = 0.0  # of training so far; for display only
     threads: int | None = None  # CPU threads: sums in another order differ in the last bits
+    processes: int | None = None  # of the process group, for the same reason
 
     @property
     def epochs(self) -> int:
@@ -75,8 +76,10 @@ class RunState:
         for name in counts:
             if type(getattr(state, name)) is not int or getattr(state, name) < (name == "epoch"):
                 raise ValueError(f"{name} = {getattr(state, name)!r}")
-        if state.threads is not None and (type(state.threads) is not int or state.threads < 1):
-            raise ValueError(f"threads = {state.threads!r}")
+        for name in ("threads", "processes"):
+            number = getattr(state, name)
+            if number is not None and (type(number) is not int or number < 1):
+                raise ValueError(f"{name} = {number!r}")
         state.seconds = float(state.seconds)
         state.scores = [_selection_score(score) for score in state.scores]
         state.best = [(int(update), _selection_score(score)) for update, score in state.best]
@@ -139,6 +142,7 @@ class StartReport:
     processes: int
     validates: bool
     changes: tuple[str, ...] = ()  # settings changed on resume
+    attempt: int = 1  # how often torchrun has started the processes
 
 
 @dataclass(frozen=True)

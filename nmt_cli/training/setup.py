@@ -1,24 +1,24 @@
-"""Making a trainer: `start` for a new run, `resume` for an existing one; `train`, a whole run in one call."""
+"""Making a trainer: `start`, `resume`, or `start_or_resume` for either; `train`, a whole run in one call."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
 
 from nmt_cli.config import Config, Resolved, resolve
-from nmt_cli.config.defaults import DEVICE
+from nmt_cli.config.defaults import DEVICE, PROCESS_TIMEOUT
 from nmt_cli.data.batches import TrainingBatches
 from nmt_cli.data.directory import DataDirectory, preset_for
 from nmt_cli.errors import ConfigError, DirectoryError, UsageError
 from nmt_cli.files.guarded import GuardedDirectory
 from nmt_cli.model import build_model
 from nmt_cli.model.device import choose_device, set_threads
-from nmt_cli.run.checkpoint import CURRENT, WEIGHTS, Checkpoint, Checkpoints
+from nmt_cli.run.checkpoint import CURRENT, WEIGHTS, Checkpoint, Checkpoints, has_state
 from nmt_cli.run.directory import Lock, RunDirectory
 from nmt_cli.run.facts import CONFIG, FACTS, MODEL
 from nmt_cli.run.logs import MetricsLog, check_tensorboard, has_events, has_tensorboard
@@ -45,6 +45,7 @@ class Machine:
     compiled: bool = False
     time_limit: float | None = None  # seconds
     tensorboard: bool = False  # write event files; a resumed run that has some continues them anyway
+    process_timeout: float = PROCESS_TIMEOUT  # seconds that another process may take to respond
     now: Callable[[], float] = time.monotonic  # the clock that the time limit is measured with
 
 
@@ -59,43 +60,11 @@ def start(
     machine: Machine = Machine(),  # noqa: B008 - frozen
 ) -> Iterator[Trainer]:
     """A trainer for a new run in `out`; `init` is a run to initialize the weights from."""
-    if machine.tensorboard:
-        check_tensorboard()
-    group = ProcessGroup.join()
-    try:
-        opened = DataDirectory.open(data)
-        other = RunDirectory.open(init) if init is not None else None
-        resolved = with_data_settings(
-            with_model_settings(settings, other.resolved) if other else settings, opened
-        )
-        learner = make_learner(opened, resolved.config, group, machine)
-        if other is not None:
-            warm_start(learner, other, opened)
-        state = RunState(threads=torch.get_num_threads())
-        batches = make_batches(opened, resolved.config, group, learner.device)
-        batches.plan(1)  # rejects an empty training set before anything is written
-        lock: Lock | None = None
-        if group.is_main:
-            run, lock = RunDirectory.create(
-                out,
-                data=opened,
-                resolved=resolved,
-                overwrite=overwrite,
-                first_checkpoint=lambda folder: Checkpoints(folder).commit(
-                    snapshot(state, learner), keep=lambda _: False
-                ),
-            )
-        group.barrier()
-        if not group.is_main:
-            run = RunDirectory.open(out)
-        trainer = _trainer(run, opened, learner, batches, state, group, lock, machine)
-    except BaseException:
-        group.close()
-        raise
-    try:
+    with (
+        _joined(machine) as group,
+        closing(_start(group, data, out, settings, init, overwrite, machine)) as trainer,
+    ):
         yield trainer
-    finally:
-        trainer.close()
 
 
 @contextmanager
@@ -110,13 +79,89 @@ def resume(
 
     `data` is needed only if the data directory has moved.
     """
+    with _joined(machine) as group, closing(_resume(group, path, settings, data, machine)) as trainer:
+        yield trainer
+
+
+@contextmanager
+def start_or_resume(
+    data: Path,
+    out: Path,
+    settings: Resolved,
+    *,
+    init: Path | None = None,
+    machine: Machine = Machine(),  # noqa: B008
+) -> Iterator[Trainer]:
+    """A trainer that continues the run in `out`, or starts it if there is none yet.
+
+    The same call is right the first time, after a crash, and whenever a scheduler or torchrun starts it again.
+    """
+    with _joined(machine) as group:
+        # Process 0 decides: another one may see the directory that process 0 is just creating.
+        exists = group.max(int(group.is_main and has_state(out)))
+        trainer = (
+            _resume(group, out, settings, data, machine)
+            if exists
+            else _start(group, data, out, settings, init, False, machine)
+        )
+        with closing(trainer):
+            yield trainer
+
+
+@contextmanager
+def _joined(machine: Machine) -> Iterator[ProcessGroup]:
     if machine.tensorboard:
         check_tensorboard()
-    group = ProcessGroup.join()
-    lock: Lock | None = None
+    group = ProcessGroup.join(timeout=machine.process_timeout)
     try:
-        run = RunDirectory.open(path)
-        lock = run.lock() if group.is_main else None
+        yield group
+    finally:
+        group.close()
+
+
+def _start(
+    group: ProcessGroup,
+    data: Path,
+    out: Path,
+    settings: Resolved,
+    init: Path | None,
+    overwrite: bool,
+    machine: Machine,
+) -> Trainer:
+    opened = DataDirectory.open(data)
+    other = RunDirectory.open(init) if init is not None else None
+    resolved = with_data_settings(
+        with_model_settings(settings, other.resolved) if other else settings, opened
+    )
+    learner = make_learner(opened, resolved.config, group, machine)
+    if other is not None:
+        warm_start(learner, other, opened)
+    state = RunState(threads=torch.get_num_threads(), processes=group.world)
+    batches = make_batches(opened, resolved.config, group, learner.device)
+    batches.plan(1)  # rejects an empty training set before anything is written
+    lock: Lock | None = None
+    if group.is_main:
+        run, lock = RunDirectory.create(
+            out,
+            data=opened,
+            resolved=resolved,
+            overwrite=overwrite,
+            first_checkpoint=lambda folder: Checkpoints(folder).commit(
+                snapshot(state, learner), keep=lambda _: False
+            ),
+        )
+    group.barrier()
+    if not group.is_main:
+        run = RunDirectory.open(out)
+    return _trainer(run, opened, learner, batches, state, group, lock, machine)
+
+
+def _resume(
+    group: ProcessGroup, path: Path, settings: Resolved | None, data: Path | None, machine: Machine
+) -> Trainer:
+    run = RunDirectory.open(path)
+    lock = run.lock() if group.is_main else None
+    try:
         opened = _same_data(run, data)
         changes = changed_settings(run.resolved, settings)
         facts = replace(run.facts, data=str(opened.path.resolve()))  # where the next resume will look
@@ -125,29 +170,22 @@ def resume(
         run.check_sizes(checkpoints.header(), path / WEIGHTS)
         checkpoint = checkpoints.load()
         state = _state(checkpoint, path)
-        before, machine = state.threads, replace(machine, threads=machine.threads or state.threads)
+        before, machine = replace(state), replace(machine, threads=machine.threads or state.threads)
         learner = make_learner(opened, run.config, group, machine)
         learner.load(checkpoint.weights, checkpoint.state, path)
-        state.threads = torch.get_num_threads()
+        state.threads, state.processes = torch.get_num_threads(), group.world
         if changes.other_batches:
             state.index = 0
         group.barrier()  # all processes have read the directory before it changes
         if group.is_main:
             _repair(run, state)
         batches = make_batches(opened, run.config, group, learner.device)
-        warning = _other_threads(before, state.threads) if learner.device.type == "cpu" else None
-        trainer = _trainer(
-            run, opened, learner, batches, state, group, lock, machine, changes.listed, warning
-        )
+        warnings = tuple(_differences(before, state, learner.device))
+        return _trainer(run, opened, learner, batches, state, group, lock, machine, changes.listed, warnings)
     except BaseException:
         if lock is not None:
             lock.release()
-        group.close()
         raise
-    try:
-        yield trainer
-    finally:
-        trainer.close()
 
 
 def make_learner(data: DataDirectory, config: Config, group: ProcessGroup, machine: Machine) -> Learner:
@@ -197,7 +235,7 @@ def _trainer(
     lock: Lock | None,
     machine: Machine,
     changes: tuple[str, ...] = (),
-    warning: WarningReport | None = None,
+    warnings: tuple[WarningReport, ...] = (),
 ) -> Trainer:
     parameters = sum(parameter.numel() for parameter in learner.model.parameters())
     tensorboard = machine.tensorboard or (has_events(run.path) and has_tensorboard())
@@ -228,19 +266,23 @@ def _trainer(
         lock=lock,
         time_limit=machine.time_limit,
         changes=changes,
-        warning=warning,
+        warnings=warnings,
     )
 
 
-def _other_threads(before: int | None, now: int) -> WarningReport | None:
-    """A warning if a run is resumed on a CPU with another number of threads than before."""
-    if before in (None, now):
-        return None
-    return WarningReport(
-        f"this run has used {before} CPU threads so far and continues with {now}: the result will not be "
-        "bit-identical to that of an uninterrupted run",
-        hint=f"leave out --threads to continue with {before}",
-    )
+def _differences(before: RunState, now: RunState, device: torch.device) -> Iterator[WarningReport]:
+    """Warnings if a run continues with another number of threads or processes than before."""
+    result = "the result will not be bit-identical to that of an uninterrupted run"
+    if device.type == "cpu" and before.threads not in (None, now.threads):
+        yield WarningReport(
+            f"this run has used {before.threads} CPU threads so far and continues with {now.threads}: {result}",
+            hint=f"leave out --threads to continue with {before.threads}",
+        )
+    if before.processes not in (None, now.processes):
+        yield WarningReport(
+            f"this run has used {before.processes} processes so far and continues with {now.processes}: {result}",
+            hint="the batches stay the same, so the learning rate needs no change; dropout masks differ",
+        )
 
 
 def warm_start(learner: Learner, other: RunDirectory, data: DataDirectory) -> None:

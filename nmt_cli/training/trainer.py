@@ -60,14 +60,14 @@ class Trainer:
         lock: Lock | None,
         time_limit: float | None = None,
         changes: tuple[str, ...] = (),
-        warning: WarningReport | None = None,
+        warnings: tuple[WarningReport, ...] = (),
     ) -> None:
         """`selection` is None without a validation set; `time_limit` is in seconds."""
         self._config = config
         self._batches, self._learner, self._state = batches, learner, state
         self._writer, self._selection = writer, selection
         self._group, self._lock = group, lock
-        self._changes, self._warning = changes, warning
+        self._changes, self._warnings = changes, warnings
         self._uniform = math.log(learner.model.vocabulary_size())
         self._stop_request = stop_request
         self._agreed = _RUNNING  # what all processes have agreed on
@@ -101,8 +101,7 @@ class Trainer:
         """Train to the end, yielding reports; the caller may stop iterating at any time."""
         state = self._state
         yield self._start_report()
-        if self._warning is not None:
-            yield self._warning
+        yield from self._warnings
         stream = prefetch(self._batches.stream(state.epoch, state.index), PREFETCHED_BATCHES)
         assert isinstance(stream, Generator)
         try:
@@ -216,6 +215,8 @@ class Trainer:
         if self._selection is None:
             save = save or state.between_epochs
         elif self._selection.due():
+            if self._group.world > 1 and state.update != self._saved:
+                yield self._save()  # several processes cannot stop a validation, and SIGKILL may follow SIGTERM soon
             with self._clock.paused(), self._learner.readable_errors():
                 report = self._selection.validate(self._learner.inference_model)
             if report is not None:
@@ -281,6 +282,7 @@ class Trainer:
             device=str(self._learner.device),
             precision=self._learner.precision.name,
             processes=self._group.world,
+            attempt=self._group.attempt,
             validates=self._selection is not None,
             changes=self._changes,
         )

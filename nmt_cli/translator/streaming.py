@@ -105,6 +105,28 @@ def translate_stream(
         first += len(sources)
 
 
+class WindowShare:
+    """The windows of a stream that this process takes, each with the number of its first line.
+
+    All processes read the whole stream, and whoever is ready takes the next window. A window does not depend on the
+    others, so the translations are those of a single process.
+    """
+
+    def __init__(self, lines: Iterable[str], claim: Callable[[], int], *, window: int, first: int) -> None:
+        """`claim` returns 0, 1, 2 …, each number in one process only; `first` is the number of the first line."""
+        self._lines, self._claim, self._window = lines, claim, window
+        self.end = first  # number of lines read so far, counted from the beginning of the text
+
+    def __iter__(self) -> Iterator[tuple[int, list[str]]]:
+        claimed = self._claim()
+        for number, lines in enumerate(windows(self._lines, self._window)):
+            first = self.end
+            self.end += len(lines)
+            if number == claimed:
+                yield first, lines
+                claimed = self._claim()
+
+
 def score_stream(
     translator: Translator,
     pairs: Iterable[tuple[str, str]],

@@ -89,7 +89,9 @@ def test_an_invalid_time_limit_is_rejected(nmt: Run, data: Path, tmp_path: Path)
     outcome = nmt("train", data, "--out", tmp_path / "run", "--time-limit", "soon")
     assert outcome.code == 2
     assert outcome.stderr == "error: --time-limit soon: not a duration\nhint: write 45m, 1h30m or 90s\n"
-    assert [parse_duration(text) for text in ("45m", "1h30m", "90s", "90", "1.5h", "2min")] == [
+    assert [
+        parse_duration(text, "--time-limit") for text in ("45m", "1h30m", "90s", "90", "1.5h", "2min")
+    ] == [
         2700,
         5400,
         90,

@@ -2,10 +2,8 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -67,39 +65,6 @@ def test_a_failing_process_stops_all_with_its_message(data: Path, tmp_path: Path
     assert f"error: {tmp_path / 'run'} contains other files" in done.stderr
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="finds the other process in /proc")
-def test_a_killed_process_stops_all_and_the_run_can_be_resumed(data: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    options = [part for setting in (*SMALL, "train.save_every=1") for part in ("--set", setting)]
-    torchrun = subprocess.Popen(
-        command(
-            data, "--out", run, "--set", "train.max_epochs=0", "--set", "train.max_updates=100000", *options
-        ),
-        stderr=subprocess.PIPE,
-        text=True,
-        env=ENVIRONMENT,
-    )
-    while not list(run.glob("state/update-*[1-9].safetensors")):
-        assert torchrun.poll() is None
-        time.sleep(0.1)
-    os.kill(process_of(torchrun.pid, rank=1), signal.SIGKILL)
-    _, messages = torchrun.communicate(timeout=600)
-    assert torchrun.returncode != 0
-    assert "error: process 0 lost the connection: another process has ended" in messages
-    assert "--resume" in messages
-    reached = json.loads((run / "state" / "current.json").read_text())["progress"]["update"]
-    resume_run(run, f"train.max_updates={reached + 1}")
-
-
-def process_of(parent: int, *, rank: int) -> int:
-    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    return next(
-        int(child)
-        for child in children
-        if f"RANK={rank}".encode() in Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
-    )
-
-
 def validation_losses(run: Path) -> list[float]:
     records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     return [
@@ -108,9 +73,9 @@ def validation_losses(run: Path) -> list[float]:
 
 
 def test_a_single_process_needs_no_communication() -> None:
-    group = ProcessGroup.join({})
+    group = ProcessGroup.join(environment={})
     assert (group.world, group.is_main, group.max(3), group.gather("x")) == (1, True, 3, ["x"])
-    assert ProcessGroup.join({"RANK": "0", "WORLD_SIZE": "1"}).world == 1
+    assert ProcessGroup.join(environment={"RANK": "0", "WORLD_SIZE": "1"}).world == 1
 
 
 def test_a_broken_connection_is_recognized() -> None:

@@ -18,7 +18,7 @@ from nmt_cli.cli.display.console import Verbosity, messages, results
 from nmt_cli.cli.display.training import TrainingDisplay, duration, next_step
 from nmt_cli.cli.options import shared, training
 from nmt_cli.cli.options.checks import check_data, check_runs
-from nmt_cli.config.defaults import DEVICE
+from nmt_cli.config.defaults import DEVICE, PROCESS_TIMEOUT
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import check_new_directory
 from nmt_cli.files.manifest import run_refusal
@@ -36,11 +36,13 @@ def train(
     config_argument: training.ConfigArgument = None,
     out: training.Out = None,
     resume: training.Resume = None,
+    auto_resume: training.AutoResume = False,
     init: training.Init = None,
     preset: shared.Preset = None,
     config: shared.Config = None,
     settings: shared.Set = None,
     time_limit: training.TimeLimit = None,
+    process_timeout: training.ProcessTimeout = None,
     device: shared.Device = DEVICE,
     threads: shared.Threads = None,
     compiled: training.Compile = False,
@@ -56,10 +58,11 @@ def train(
     [cyan]nmt train --resume RUN_DIR[/]
 
     Ctrl-C saves a checkpoint and stops; --resume continues from there.
-    Several processes or machines:
-    [cyan]torchrun --nproc-per-node N -m nmt_cli train …[/]
+    Several processes or machines, restarted after failures:
+    [cyan]torchrun --nproc-per-node N --max-restarts 3 -m nmt_cli train … --auto-resume[/]
     """
-    limit = parse_duration(time_limit) if time_limit is not None else None
+    limit = parse_duration(time_limit, "--time-limit") if time_limit is not None else None
+    patience = parse_duration(process_timeout, "--process-timeout") if process_timeout else PROCESS_TIMEOUT
     level = shared.verbosity(quiet=quiet, verbose=verbose)
     if os.environ.get("RANK", "0") != "0":
         level = Verbosity.QUIET  # only the first process prints
@@ -68,25 +71,33 @@ def train(
     config = config or config_argument
     if resume is not None and config is None and data is not None and data.suffix == ".toml":
         data, config = None, data  # a resumed run knows its data
-    if resume is not None:
-        _refuse_with_resume({"--out": out, "--init": init, "--overwrite": overwrite, "--dry-run": dry_run})
+    _check_resume(resume, auto=auto_resume, out=out, init=init, overwrite=overwrite, dry_run=dry_run)
     _check(data, out, resume, init, dry_run=dry_run)
-    if out is not None and os.environ.get("RANK", "0") == "0":  # the first process creates it
+    if (
+        out is not None and not (auto_resume and out.exists()) and os.environ.get("RANK", "0") == "0"
+    ):  # the first process creates it
         check_new_directory(out, overwrite=overwrite, refusal=run_refusal)
     if tensorboard:
         check_tensorboard()
     resolved = _resolve(data if resume is None and init is None else None, config, settings, preset)
 
-    from nmt_cli.training import Machine, start
+    from nmt_cli.training import Machine, start, start_or_resume
     from nmt_cli.training import resume as resume_run
 
     machine = Machine(
-        device=device, threads=threads, compiled=compiled, time_limit=limit, tensorboard=tensorboard
+        device=device,
+        threads=threads,
+        compiled=compiled,
+        time_limit=limit,
+        tensorboard=tensorboard,
+        process_timeout=patience,
     )
     if resume is not None:
         _run(resume_run(resume, resolved, data=data, machine=machine), resume, level, machine)
     elif dry_run and data is not None:
         _show_estimate(data, resolved, init, machine, level)
+    elif auto_resume and data is not None and out is not None:
+        _run(start_or_resume(data, out, resolved, init=init, machine=machine), out, level, machine)
     elif data is not None and out is not None:
         started = start(data, out, resolved, init=init, overwrite=overwrite, machine=machine)
         _run(started, out, level, machine)
@@ -116,22 +127,34 @@ def _resolve(
     )
 
 
-def parse_duration(text: str) -> float:
+def parse_duration(text: str, option: str) -> float:
     """The seconds in 45m, 1h30m, 90s, 1.5h or 3600."""
     match = re.fullmatch(
         r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?:in)?)?(?:(\d+(?:\.\d+)?)s?)?", text.strip().lower()
     )
     if not match or not any(match.groups()):
-        raise UsageError(f"--time-limit {text}: not a duration", hint="write 45m, 1h30m or 90s")
+        raise UsageError(f"{option} {text}: not a duration", hint="write 45m, 1h30m or 90s")
     hours, minutes, seconds = (float(part or 0) for part in match.groups())
     return 3600 * hours + 60 * minutes + seconds
 
 
-def _refuse_with_resume(options: dict[str, Any]) -> None:
-    given = [name for name, value in options.items() if value]
+def _check_resume(
+    resume: Path | None, *, auto: bool, out: Path | None, init: Path | None, overwrite: bool, dry_run: bool
+) -> None:
+    contradictory: dict[str, object] = {"--overwrite": overwrite, "--dry-run": dry_run}
+    if resume is not None:
+        option, contradictory = (
+            "--resume",
+            {"--out": out, "--auto-resume": auto, "--init": init, **contradictory},
+        )
+    elif auto:
+        option = "--auto-resume"
+    else:
+        return
+    given = [name for name, value in contradictory.items() if value]
     if given:
         raise UsageError(
-            f"--resume cannot be used together with {' and '.join(given)}",
+            f"{option} cannot be used together with {' and '.join(given)}",
             hint="a resumed run continues in its own directory, with its own settings",
         )
 

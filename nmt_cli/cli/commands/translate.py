@@ -1,18 +1,15 @@
 """`nmt translate`: text to text, line by line, and documents."""
 
 import sys
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nmt_cli.cli.display.console import messages, say
+from nmt_cli.cli.display.console import messages
 from nmt_cli.cli.display.lines import LineProgress, LineWarnings, is_terminal, write_windows
 from nmt_cli.cli.documents import DocumentSettings, split_documents, translate_documents
+from nmt_cli.cli.line_translation import LineTranslation
 from nmt_cli.cli.memory import ThroughMemory, open_memory
 from nmt_cli.cli.options import shared, translation
 from nmt_cli.cli.options.checks import (
@@ -26,6 +23,7 @@ from nmt_cli.cli.options.checks import (
     refuse_for_export,
     split_arguments,
 )
+from nmt_cli.cli.processes import check_shareable, is_first, launch, world_size
 from nmt_cli.cli.prompt import GREETING, run_prompt
 from nmt_cli.config.defaults import (
     BATCH_TOKENS,
@@ -38,10 +36,9 @@ from nmt_cli.config.defaults import (
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from nmt_cli.files.line_writer import Write
     from nmt_cli.runtime.translate import ExportedTranslator
     from nmt_cli.runtime.translate import LineWindow as ExportedWindow
-    from nmt_cli.translator import Details, Translation, Translator
+    from nmt_cli.translator import Translator
 
 
 def translate(
@@ -80,6 +77,7 @@ def translate(
     int8: translation.Int8 = False,
     device: shared.Device = DEVICE,
     threads: shared.Threads = None,
+    processes: translation.Processes = 1,
     progress: translation.Progress = None,
     quiet: shared.Quiet = False,
 ) -> None:
@@ -102,7 +100,9 @@ def translate(
     )
     rest, documents = split_documents(arguments, source, format_name)
     limits: Any = {"threads": threads, "batch_tokens": batch_tokens, "max_tokens": max_tokens}
+    several = max(processes, world_size()) > 1
     if documents:
+        check_shareable({"documents": several})
         flags = {
             "--tsv": tsv,
             "--json": json,
@@ -135,6 +135,19 @@ def translate(
     check_texts([terms, banned])
     shorthands = {"beam_size": beam, "n_best": n_best, "sampling": sample or None}
     search = shared.search_settings(config, settings, shorthands)
+    is_file = source is not None and source.is_file() and out is not None and _is_ordinary(out)
+    if several:
+        check_shareable(
+            {
+                "text that is not in a file": not is_file,
+                "--stream": stream,
+                "--memory": memory_file is not None,
+                "an exported model": folder is not None,
+            }
+        )
+        if world_size() == 1:
+            launch(processes, threads=threads)
+            return
     warnings = LineWarnings(messages())
     lines = _lines(source, sentences, warnings, strict=strict)
     is_typed = not sentences and source in (None, STANDARD_STREAM) and sys.stdin.isatty()
@@ -143,7 +156,7 @@ def translate(
     through = ThroughMemory(memory, lines)
     window = 1 if stream or is_typed else window
     calm = quiet or window == 1 or bool(sentences)
-    bar = LineProgress(warnings.console, out=out, wanted=progress, quiet=calm)
+    bar = LineProgress(warnings.console, out=out, wanted=progress if is_first() else False, quiet=calm)
     if folder is not None:
         exported = translation.load_exported(folder, search, **limits)
         translation.require_attention(exported, {"--alignments": alignments, "--attention": attention})
@@ -171,9 +184,9 @@ def translate(
             warnings.console.print(GREETING)
         run_prompt(translator, as_line, warnings, details=details, prefix=prefix)
         return
-    task = _Task(translator, through, as_line, details, prefix, json_input, window, warnings, bar)
-    if source is not None and source.is_file() and out is not None and _is_ordinary(out):
-        task.write_file(source, out, runs, format=output, tokens=tokens, int8=int8)
+    task = LineTranslation(translator, through, as_line, details, prefix, json_input, window, warnings, bar)
+    if is_file and source is not None and out is not None:
+        task.write_file(source, out, runs, several=several, format=output, tokens=tokens, int8=int8)
     else:
         task.write(source, out)
     _show_summary(through, quiet=quiet)
@@ -203,91 +216,6 @@ def _write_exported(
     from nmt_cli.files.line_writer import line_output
 
     write_windows(windows, as_line, line_output(out), warnings, then=warnings.translated, progress=progress)
-
-
-@dataclass(frozen=True)
-class _Task:
-    """Lines to translate, and how to write and show them."""
-
-    translator: "Translator"
-    through: ThroughMemory
-    as_line: "Callable[[int, str, Translation], str]"
-    details: "Details"
-    prefix: str
-    json_input: bool
-    window: int
-    warnings: LineWarnings
-    progress: LineProgress
-
-    def write(self, source: Path | None, out: Path | None) -> None:
-        """Write to a stream, or to a file if all lines are there."""
-        from nmt_cli.files.line_writer import line_output, measure_text
-
-        if source is not None and source.is_file() and self.progress.shown:
-            self.progress.total = measure_text(source).lines
-        self._write(self.through.lines, line_output(out))
-
-    def write_file(self, source: Path, out: Path, runs: Sequence[Path], **options: Any) -> None:
-        """Write a file, starting after the lines that an interrupted command has translated."""
-        from nmt_cli.files.line_writer import PartialOutput, measure_text
-        from nmt_cli.run import RunDirectory
-
-        size = measure_text(source)
-        self.progress.total = size.lines
-        job = {
-            "source_sha256": size.sha256,
-            "models": [RunDirectory.open(run).model_sha256 for run in runs],
-            "search": self.translator.config.model_dump(mode="json"),
-            "details": [asdict(self.details), self.prefix, self.json_input],
-            "terminology": self.translator.terminology.fingerprint(),
-            "batches": [self.window, self.translator.batch_tokens, self.translator.max_tokens],
-            "device": self.translator.device.type,
-            **self.through.facts(),
-            **options,
-        }
-        console = self.warnings.console
-        with PartialOutput(out, job) as output:
-            if output.lines:
-                console.print(f"continuing after line {output.lines:,} with {output.path}")
-            elif output.discarded:
-                reason = "is from another model, text or settings, or was changed"
-                note = f"{output.path} {reason}; starting from the first line"
-                say(console, "note", note)
-            self.progress.skip(output.lines)
-            rest = iter(self.through.lines)
-            deque(islice(rest, output.lines), maxlen=0)
-            try:
-                self._write(rest, nullcontext(output.write), first=output.lines)
-            except BaseException:
-                if output.lines:
-                    console.print(f"{output.lines:,} lines are done; to continue, run the same command again")
-                elif size.lines > 1:
-                    console.print(
-                        f"lines are saved {self.window:,} at a time (--window), so none are done yet"
-                    )
-                raise
-
-    def _write(self, lines: Iterable[str], output: "AbstractContextManager[Write]", first: int = 0) -> None:
-        from nmt_cli.translator.streaming import translate_stream
-
-        found = translate_stream(
-            self.translator,
-            lines,
-            window=self.window,
-            details=self.details,
-            prefix=self.prefix,
-            requests=self.json_input,
-            first=first,
-            progress=self.progress.advance_within,
-        )
-        write_windows(
-            self.through.windows(found),
-            self.as_line,
-            output,
-            self.warnings,
-            then=self.warnings.translated,
-            progress=self.progress,
-        )
 
 
 def _with_terms(

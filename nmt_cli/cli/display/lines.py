@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
@@ -183,6 +183,14 @@ class LineWarnings:
             say(self.console, "warning", message)
 
 
+def formatted(
+    window: "LineWindow | ExportedWindow", as_line: Callable[[int, str, Any], str]
+) -> Iterator[str]:
+    """The output lines of a window."""
+    pairs = enumerate(zip(window.sources, window.translations, strict=True), start=window.first + 1)
+    return (as_line(number, *pair) for number, pair in pairs)
+
+
 def write_windows(
     windows: "Iterable[LineWindow | ExportedWindow]",
     as_line: Callable[[int, str, Any], str],
@@ -195,8 +203,7 @@ def write_windows(
     """Write each line of each window as soon as it is there, and call `then` with the window."""
     with output as write, progress, warnings:
         for window in windows:
-            pairs = enumerate(zip(window.sources, window.translations, strict=True), start=window.first + 1)
-            write(as_line(number, *pair) for number, pair in pairs)
+            write(formatted(window, as_line))
             then(window)
             progress.advance(len(window.sources))
 

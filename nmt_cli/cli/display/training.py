@@ -105,6 +105,8 @@ class TrainingDisplay:
             f"{report.run}: {report.parameters:,} parameters, {report.updates_per_epoch:,} updates per epoch, "
             f"{report.device}, {report.precision}{processes}"
         )
+        if report.attempt > 1:
+            self._console.print(f"torchrun has restarted this run (attempt {report.attempt})")
         if report.update:
             self._console.print(f"resuming after update {report.update:,} in epoch {report.epoch}")
         for change in report.changes:

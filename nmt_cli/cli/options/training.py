@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from nmt_cli.cli.options.shared import argument, corpora, inputs, machine, messages, output, run
+from nmt_cli.config.defaults import PROCESS_TIMEOUT
 
 
 def _complete_recipe(incomplete: str) -> list[str]:
@@ -82,10 +83,25 @@ Data = Annotated[Path | None, argument("DATA_DIR", "Data directory written by `n
 ConfigArgument = Annotated[Path | None, argument("CONFIG", "TOML file with settings.")]
 Out = Annotated[Path | None, output("--out -o RUN_DIR", "Run directory to create.")]
 Resume = Annotated[Path | None, run("--resume RUN_DIR", "Resume this run exactly where it stopped.")]
+AutoResume = Annotated[
+    bool,
+    run(
+        "--auto-resume",
+        "Resume the run in --out if there is one, otherwise start it: for schedulers and torchrun.",
+    ),
+]
 Init = Annotated[Path | None, run("--init RUN_DIR", "Start from the weights of this run.")]
 TimeLimit = Annotated[
     str | None,
     run("--time-limit TIME", "Stop after this time and keep the best model: 45m, 1h30m or 90s."),
+]
+ProcessTimeout = Annotated[
+    str | None,
+    run(
+        "--process-timeout TIME",
+        "With torchrun: stop if another process has not responded for this long.",
+        show_default=f"{PROCESS_TIMEOUT / 60:.0f}m",
+    ),
 ]
 Compile = Annotated[bool, run("--compile", "Use torch.compile: takes minutes to start, meant for GPUs.")]
 TensorBoard = Annotated[

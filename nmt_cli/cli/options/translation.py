@@ -17,7 +17,7 @@ from nmt_cli.cli.options.shared import (
     search,
     terminology,
 )
-from nmt_cli.config.defaults import BATCH_TOKENS, TermsCase
+from nmt_cli.config.defaults import BATCH_TOKENS, MAX_THREADS, TermsCase
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ Output = Annotated[
     Path | None,
     output(
         "--output -o FILE|DIR",
-        "Output file; appears when it is complete. Lines are compressed if it ends in .gz. A directory for several "
-        "documents.",
+        "Output file; appears when it is complete. Lines are compressed if it ends in .gz or .zst. A directory for "
+        "several documents.",
         show_default="standard output",
     ),
 ]
@@ -177,6 +177,15 @@ Stream = Annotated[
 Window = Annotated[int, machine("--window N", "Number of lines to read ahead and sort by length.", min=1)]
 BatchTokens = Annotated[
     int, machine("--batch-tokens N", "Source tokens per batch, including padding.", min=1)
+]
+Processes = Annotated[
+    int,
+    machine(
+        "--processes N",
+        "Translate a file (--input, --output) with N processes; the output is that of one.",
+        min=1,
+        max=MAX_THREADS,
+    ),
 ]
 Int8 = Annotated[bool, machine("--int8", "Use int8 arithmetic on the CPU: faster, slightly less accurate.")]
 Progress = Annotated[

@@ -1,0 +1,93 @@
+"""`--processes N`: the same command in N processes of this machine, started by torch's launcher.
+
+`torchrun --nproc-per-node N -m nmt_cli …` does the same on any number of machines.
+"""
+
+import logging
+import os
+import signal
+import sys
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from nmt_cli.errors import OutputError, UsageError
+
+if TYPE_CHECKING:
+    from nmt_cli.training.distributed import ProcessGroup
+
+
+def world_size() -> int:
+    """The number of processes, if torchrun or `launch` started this one among several; else 1."""
+    return int(os.environ.get("WORLD_SIZE", "1")) if "RANK" in os.environ else 1
+
+
+def is_first() -> bool:
+    """Whether this is the only or the first process."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def check_shareable(problems: Mapping[str, bool]) -> None:
+    """Raise an error if several processes cannot do this together: `problems` says what is in the way."""
+    if found := next((problem for problem, exists in problems.items() if exists), None):
+        raise UsageError(
+            f"several processes cannot share this: {found}",
+            hint="translate lines of a file into a file: --input FILE --output FILE; or leave out --processes",
+        )
+
+
+def join() -> "ProcessGroup":
+    """The group of processes that this one belongs to."""
+    from nmt_cli.training.distributed import ProcessGroup
+
+    return ProcessGroup.join()
+
+
+def launch(processes: int, *, threads: int | None) -> None:
+    """Run this command in several processes, and exit as they do."""
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    command = _without_processes(sys.argv[1:])
+    if threads is None:
+        command += ["--threads", str(max(1, (os.cpu_count() or 1) // processes))]
+    # The processes say themselves what went wrong.
+    logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=processes,
+        run_id=uuid.uuid4().hex,
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        max_restarts=0,
+        monitor_interval=0.1,
+    )
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    try:
+        elastic_launch(config, sys.executable)("-m", "nmt_cli", *command)
+    except ChildFailedError as error:
+        rank, failure = error.get_first_failure()
+        if failure.exitcode > 0:  # it has said why
+            raise typer.Exit(failure.exitcode) from error
+        raise OutputError(
+            f"process {rank} was ended by {signal.Signals(-failure.exitcode).name}",
+            hint="the lines that are done are kept: run the same command again to continue",
+        ) from error
+    except SignalException as error:
+        raise typer.Exit(128 + error.sigval) from error
+
+
+def _without_processes(words: Sequence[str]) -> list[str]:
+    """The words of a command without the option --processes."""
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--processes":
+            next(rest)
+        elif not word.startswith("--processes="):
+            kept.append(word)
+    return kept
