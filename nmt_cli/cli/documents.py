@@ -2,8 +2,8 @@
 
 import hashlib
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +11,33 @@ import typer
 
 from nmt_cli.cli.display.console import messages, say
 from nmt_cli.cli.display.lines import LineProgress
+from nmt_cli.cli.memory import open_memory
 from nmt_cli.cli.options import translation
-from nmt_cli.cli.options.checks import STANDARD_STREAM, check_runs, exported_model, split_arguments
+from nmt_cli.cli.options.checks import (
+    STANDARD_STREAM,
+    check_runs,
+    exported_model,
+    refuse_for_export,
+    split_arguments,
+)
 from nmt_cli.documents.formats import FORMATS, format_of
 from nmt_cli.errors import UsageError, did_you_mean
 from nmt_cli.files.atomic import MANIFEST
 
 if TYPE_CHECKING:
-    from nmt_cli.documents.driver import Finished, Job
-    from nmt_cli.documents.segment_translation import TranslateLines
+    from nmt_cli.documents.document import Origin
+    from nmt_cli.documents.driver import Finished, Job, Opened
+    from nmt_cli.documents.memory import MemorySegments, TranslationMemory
+    from nmt_cli.documents.options import DocumentOptions
+    from nmt_cli.documents.segment_translation import SegmentTranslator, TranslateLines
     from nmt_cli.runtime.placeholders import PlaceholderSymbols
+    from nmt_cli.translator import Translator
 
 LINES = "lines"
+_ORIGINS: tuple[tuple["Origin", str], ...] = (
+    ("memory", "from the memory"),
+    ("similar", "from a similar text in the memory"),
+)
 
 
 @dataclass(frozen=True)
@@ -35,6 +50,13 @@ class DocumentSettings:
     fuzzy: bool
     line_length: int | None
     placeholders: Sequence[str]
+
+    def for_reading(self, target_language: str | None) -> "DocumentOptions":
+        """What the formats need to know."""
+        from nmt_cli.documents.options import DocumentOptions
+
+        options = DocumentOptions(redo=self.redo, fuzzy=self.fuzzy, target_language=target_language)
+        return options if self.line_length is None else replace(options, line_length=self.line_length)
 
     def check_unused(self) -> None:
         """Without a document, none of them makes sense."""
@@ -98,14 +120,43 @@ def translate_documents(
     progress: bool | None,
     quiet: bool,
     limits: dict[str, Any],
+    memory: tuple[Path | None, float | None],
+    with_terms: "Callable[[Translator], Translator]",
+    terminology: Mapping[str, bool],
 ) -> None:
-    """Translate documents with a run or an exported model; entries that cannot be translated are listed."""
+    """Translate documents with a run or an exported model; entries that cannot be translated are listed.
+
+    refused       options for lines of text only
+    memory        file and threshold of a translation memory
+    with_terms    adds the terms and banned words of the command line to a translator
+    terminology   which of those options are given
+    """
     from nmt_cli.documents.driver import open_documents, plan_jobs
-    from nmt_cli.documents.driver import translate_documents as translate
-    from nmt_cli.documents.options import DocumentOptions
     from nmt_cli.documents.placeholders import Recognizer
     from nmt_cli.documents.segment_translation import SegmentTranslator
 
+    runs = _checked_runs(arguments, refused)
+    folder = exported_model(runs, device=device, int8=int8)
+    refuse_for_export(folder, terminology)
+    name = settings.format if settings.format != LINES else None
+    output = None if out == STANDARD_STREAM else out
+    jobs = plan_jobs(documents, output=output, in_place=settings.in_place, format_name=name)
+    Recognizer(settings.placeholders)  # an error in a pattern is reported before the model is loaded
+    opened = open_documents(jobs, settings.for_reading(_target_language(runs, folder)))
+    found_memory = open_memory(*memory, runs, folder, {})
+    lines, symbols, facts = _translator(
+        runs, folder, search, with_terms, device=device, int8=int8, quiet=quiet, limits=limits
+    )
+    recognizer = Recognizer([*settings.placeholders, *(symbols.patterns if symbols else ())])
+    translator = SegmentTranslator(lines, recognizer, symbols=symbols is not None)
+    facts["placeholders"] = list(settings.placeholders)
+    if found_memory is not None:
+        facts["memory"] = found_memory.digest()
+    bar = LineProgress(messages(), out=output, wanted=progress, quiet=quiet, unit="segment")
+    _report(_translated(opened, _through(found_memory, translator), facts, bar, window), quiet=quiet)
+
+
+def _checked_runs(arguments: Sequence[str], refused: Mapping[str, bool]) -> list[Path]:
     if option := next((name for name, is_given in refused.items() if is_given), None):
         raise UsageError(f"{option} is for lines of text, not for documents", hint=f"omit {option}")
     runs, sentences = split_arguments(arguments)
@@ -116,24 +167,30 @@ def translate_documents(
             "or need --format",
         )
     check_runs(runs, text_hint="nmt translate RUN_DIR {path}", exported=True)
-    folder = exported_model(runs, device=device, int8=int8)
-    name = settings.format if settings.format != LINES else None
-    output = None if out == STANDARD_STREAM else out
-    jobs = plan_jobs(documents, output=output, in_place=settings.in_place, format_name=name)
-    Recognizer(settings.placeholders)  # an error in a pattern is reported before the model is loaded
-    options = DocumentOptions(
-        redo=settings.redo,
-        fuzzy=settings.fuzzy,
-        target_language=_target_language(runs, folder),
-        **({} if settings.line_length is None else {"line_length": settings.line_length}),
-    )
-    opened = open_documents(jobs, options)
-    lines, symbols, facts = _translator(
-        runs, folder, search, device=device, int8=int8, quiet=quiet, limits=limits
-    )
-    recognizer = Recognizer([*settings.placeholders, *(symbols.patterns if symbols else ())])
+    return runs
+
+
+def _through(
+    memory: "TranslationMemory | None", translator: "SegmentTranslator"
+) -> "SegmentTranslator | MemorySegments":
+    if memory is None:
+        return translator
+    from nmt_cli.documents.memory import MemorySegments
+
+    return MemorySegments(memory, translator)
+
+
+def _translated(
+    opened: "Sequence[Opened]",
+    translator: "SegmentTranslator | MemorySegments",
+    facts: dict[str, Any],
+    bar: LineProgress,
+    window: int,
+) -> "list[Finished]":
+    """All documents, written, while progress is shown."""
+    from nmt_cli.documents.driver import translate_documents as translate
+
     console = messages()
-    bar = LineProgress(console, out=output, wanted=progress, quiet=quiet, unit="segment")
     bar.total = len(dict.fromkeys(s for one in opened for e in one.document.entries for s in e.segments))
     done = 0
 
@@ -148,24 +205,23 @@ def translate_documents(
                 f"continuing after {segments:,} segments that an interrupted command has translated"
             )
 
-    finished: list[Finished] = []
     try:
         with bar:
-            for one in translate(
-                opened,
-                SegmentTranslator(lines, recognizer, symbols=symbols is not None),
-                window=window,
-                facts={**facts, "placeholders": list(settings.placeholders)},
-                progress=advance,
-                write=_write,
-                resumed=resumed,
-            ):
-                finished.append(one)
+            return list(
+                translate(
+                    opened,
+                    translator,
+                    window=window,
+                    facts=facts,
+                    progress=advance,
+                    write=_write,
+                    resumed=resumed,
+                )
+            )
     except KeyboardInterrupt:
-        if done and jobs[0].target is not None:
+        if done and opened[0].job.target is not None:
             console.print(f"{done:,} segments are done; to continue, run the same command again")
         raise
-    _report(finished, quiet=quiet)
 
 
 def _write(data: bytes) -> None:
@@ -187,6 +243,7 @@ def _translator(
     runs: Sequence[Path],
     folder: Path | None,
     search: dict[str, Any],
+    with_terms: "Callable[[Translator], Translator]",
     *,
     device: str,
     int8: bool,
@@ -211,10 +268,11 @@ def _translator(
     from nmt_cli.translator import Details
 
     translator = translation.load_translator(runs, search, device=device, int8=int8, quiet=quiet, **limits)
-    translator = translator.with_search(n_best=1)
+    translator = with_terms(translator.with_search(n_best=1))
     facts = {
         "models": [RunDirectory.open(run).model_sha256 for run in runs],
         "search": translator.config.model_dump(mode="json"),
+        "terminology": translator.terminology.fingerprint(),
         "max_tokens": translator.max_tokens,
         "device": translator.device.type,
         "int8": int8,
@@ -232,7 +290,11 @@ def _report(finished: "Sequence[Finished]", *, quiet: bool) -> None:
     for one in finished:
         for where, reason in one.untouched:
             say(console, "warning", f"{_name(one.job)}, {where}: left as it is: {reason}")
-        counts = [f"{one.translated:,} entries translated"]
+        counts = [f"{one.translated:,} {'entry' if one.translated == 1 else 'entries'} translated"]
+        counts += [
+            f"{one.origins[origin]:,} of them {name}" for origin, name in _ORIGINS if origin in one.origins
+        ]
+        counts += [f"{one.terms.met:,} of {one.terms.required:,} terms met"] if one.terms.required else []
         counts += [f"{one.skipped:,} had a translation already"] if one.skipped else []
         counts += [f"{len(one.untouched):,} left as they are"] if one.untouched else []
         target = f" → {one.job.target}" if one.job.target not in (None, one.job.source) else ""

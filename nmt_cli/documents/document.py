@@ -7,8 +7,9 @@ to replace, so whatever is not translated stays as it was, byte for byte.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -20,6 +21,8 @@ MAX_SEGMENT_CHARACTERS = 1 << 20
 """A longer segment is left untranslated: it is not a text that someone wrote."""
 
 Role = Literal["open", "close", "point", "word"]
+Origin = Literal["machine", "memory", "similar"]
+"""Where a translation comes from: the model, the memory, or a similar text in the memory, which needs a review."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ class Segment:
     syntax: str = ""  # format strings that it is known to contain: c, python, python-brace …
     accelerators: bool = False  # `_File` and `&File` mark the key of a menu entry
     hard_breaks: bool = False  # a line break within the text separates lines, rather than words
+    context: str = ""  # what tells it from others with the same text
+    can_be_marked: bool = False  # the format can mark its translation as one that needs a review
 
     @property
     def size(self) -> int:
@@ -72,7 +77,7 @@ class Entry:
 
     where: str  # such as "line 12", for messages
     segments: tuple[Segment, ...]
-    edits: Callable[[tuple[Parts, ...]], Sequence[Edit]]  # from the translations of the segments
+    edits: Callable[[tuple[Parts, ...], Origin], Sequence[Edit]]  # from the translations of the segments
 
 
 class Untouched(NamedTuple):
@@ -95,12 +100,15 @@ class Document:
     escape: Callable[[str], str] | None = field(default=None)  # for characters that the encoding lacks
     pack: Callable[[str], bytes] | None = field(default=None)  # for formats that are archives
 
-    def write(self, translations: Sequence[tuple[Parts, ...] | None]) -> bytes:
-        """The document with these translations; None leaves an entry as it is."""
+    def write(
+        self, translations: Sequence[tuple[Parts, ...] | None], origins: Sequence[Origin] | None = None
+    ) -> bytes:
+        """The document with these translations; None leaves an entry as it is. They come from a model by default."""
         edits: set[Edit] = set()
-        for entry, translated in zip(self.entries, translations, strict=True):
+        known: Iterable[Origin] = origins or repeat("machine")
+        for entry, translated, origin in zip(self.entries, translations, known, strict=False):
             if translated is not None:
-                edits.update(entry.edits(translated))
+                edits.update(entry.edits(translated, origin))
         pieces: list[str] = []
         position = 0
         for edit in sorted(edits):
@@ -131,7 +139,7 @@ def _encode(character: str, encoding: str, escape: Callable[[str], str]) -> byte
 def replacement(where: str, segment: Segment, start: int, end: int, render: Callable[[Parts], str]) -> Entry:
     """An entry whose translation replaces text[start:end]; a translation equal to the source changes nothing."""
 
-    def edits(translations: tuple[Parts, ...]) -> list[Edit]:
+    def edits(translations: tuple[Parts, ...], origin: Origin) -> list[Edit]:
         return [] if translations == (segment.parts,) else [Edit(start, end, render(translations[0]))]
 
     return Entry(where, (segment,), edits)

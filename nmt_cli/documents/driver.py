@@ -7,19 +7,31 @@ Summary             what was translated, and what was left as it is
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nmt_cli.documents.document import MAX_DOCUMENT_BYTES, Document, Entry, Parts, Segment, Untouched
+from nmt_cli.documents.document import (
+    MAX_DOCUMENT_BYTES,
+    Document,
+    Entry,
+    Origin,
+    Parts,
+    Segment,
+    Untouched,
+)
 from nmt_cli.documents.formats import FORMATS, Format, format_of, reader
 from nmt_cli.documents.journal import Journal
 from nmt_cli.documents.options import DocumentOptions
-from nmt_cli.documents.segment_translation import Result, SegmentTranslator
+from nmt_cli.documents.segment_translation import Result, SegmentTranslator, Terms
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.files.atomic import new_file
 from nmt_cli.files.byte_stream import cannot_read, check_readable, standard_input
+
+if TYPE_CHECKING:
+    from nmt_cli.documents.memory import MemorySegments
 
 STANDARD_STREAM = Path("-")
 
@@ -49,6 +61,8 @@ class Finished:
     translated: int
     skipped: int  # they have a translation already
     untouched: tuple[Untouched, ...]
+    origins: Mapping[Origin, int]  # of the translated entries
+    terms: Terms  # of the translated entries
 
 
 def plan_jobs(
@@ -120,7 +134,7 @@ def _bytes(path: Path) -> bytes:
 
 def translate_documents(
     opened: Sequence[Opened],
-    translator: SegmentTranslator,
+    translator: SegmentTranslator | MemorySegments,
     *,
     window: int,
     facts: Mapping[str, Any],
@@ -155,7 +169,7 @@ def _segments(entries: Sequence[Entry]) -> Iterator[Segment]:
 
 def _translated(
     segments: Mapping[Segment, object],
-    translator: SegmentTranslator,
+    translator: SegmentTranslator | MemorySegments,
     window: int,
     journal: Journal,
     progress: Callable[[int], None],
@@ -178,7 +192,10 @@ def _translated(
 
 
 def _window(
-    batch: Sequence[Segment], translator: SegmentTranslator, journal: Journal, progress: Callable[[int], None]
+    batch: Sequence[Segment],
+    translator: SegmentTranslator | MemorySegments,
+    journal: Journal,
+    progress: Callable[[int], None],
 ) -> dict[Segment, Result]:
     results = dict(zip(batch, translator.translate(batch), strict=True))
     journal.add(results)
@@ -186,40 +203,59 @@ def _window(
     return results
 
 
-def rendered(
-    document: Document, results: Mapping[Segment, Result]
-) -> tuple[bytes, int, tuple[Untouched, ...]]:
-    """The document with its translations, the number of translated entries, and those that are left as they are."""
+class Rendered(NamedTuple):
+    """A document with its translations: its bytes, and what became of its entries."""
+
+    data: bytes
+    origins: Mapping[Origin, int]  # of the translated entries
+    terms: Terms
+    untouched: tuple[Untouched, ...]
+
+
+def rendered(document: Document, results: Mapping[Segment, Result]) -> Rendered:
+    """Put the translations of all segments into the document; an entry without one is left as it is."""
     translations: list[tuple[Parts, ...] | None] = []
+    origins: list[Origin] = []
+    counts, terms = Counter[Origin](), Terms()
     untouched = list(document.untouched)
     for entry in document.entries:
         found = [results[segment] for segment in entry.segments]
         parts = tuple(result.parts for result in found if result.parts is not None)
         reason = next((result.reason for result in found if result.parts is None), "")
+        origins.append(_common_origin([result.origin for result in found]))
         if not reason and not _is_encodable(document, entry, parts):
             reason = f"its translation cannot be written in {document.encoding.upper()}"
         if reason:
             untouched.append(Untouched(entry.where, reason))
+        else:
+            counts[origins[-1]] += 1
+            for result in found:
+                terms = terms.plus(result.terms)
         translations.append(None if reason else parts)
-    count = sum(parts is not None for parts in translations)
-    return document.write(translations), count, tuple(untouched)
+    return Rendered(document.write(translations, origins), counts, terms, tuple(untouched))
+
+
+def _common_origin(origins: Sequence[Origin]) -> Origin:
+    """That of an entry with several segments: what needs most attention counts."""
+    return next((origin for origin in ("similar", "machine") if origin in origins), "memory")
 
 
 def _write(opened: Opened, results: Mapping[Segment, Result], write: Callable[[bytes], None]) -> Finished:
     job = opened.job
-    data, count, untouched = rendered(opened.document, results)
+    data, origins, terms, untouched = rendered(opened.document, results)
     if job.target is None:
         write(data)
     else:
         job.target.parent.mkdir(parents=True, exist_ok=True)
         with new_file(job.target) as temporary:
             temporary.write_bytes(data)
-    return Finished(job, count, opened.document.skipped, untouched)
+    count = sum(origins.values())
+    return Finished(job, count, opened.document.skipped, untouched, origins, terms)
 
 
 def _is_encodable(document: Document, entry: Entry, parts: tuple[Parts, ...]) -> bool:
     try:
-        for edit in entry.edits(parts):
+        for edit in entry.edits(parts, "machine"):
             document.encode(edit.text)
     except UnicodeEncodeError:
         return False

@@ -11,12 +11,13 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, Self, get_args
 
-from nmt_cli.documents.document import Markup, Parts, Segment
-from nmt_cli.documents.segment_translation import Result
+from nmt_cli.documents.document import Markup, Origin, Parts, Segment
+from nmt_cli.documents.segment_translation import Result, Terms
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import cannot_write
 from nmt_cli.files.guarded import GuardedDirectory, parse_json
@@ -69,13 +70,15 @@ class Journal:
             return None
         markup = [part for part in segment.parts if isinstance(part, Markup)]
         try:
-            parts, reason = value
+            parts, reason, origin, terms = value
+            if origin not in get_args(Origin):
+                return None
             restored = (
                 None
                 if parts is None
                 else tuple(one if isinstance(one, str) else markup[one] for one in parts)
             )
-            return Result(restored, str(reason))
+            return Result(restored, str(reason), origin, Terms(*map(int, terms)))
         except (ValueError, IndexError, TypeError):
             return None
 
@@ -85,7 +88,8 @@ class Journal:
             return
         try:
             for segment, result in results.items():
-                key, value = _key(segment), [_numbered(segment, result.parts), result.reason]
+                key = _key(segment)
+                value = [_numbered(segment, result.parts), *result[1:]]
                 self._known[key] = value
                 self._file.write(_line([key, *value]))
             self._file.flush()
@@ -148,7 +152,8 @@ def _hash(data: bytes) -> str:
 
 def _key(segment: Segment) -> str:
     parts = [part if isinstance(part, str) else [part.raw, part.role, part.shown] for part in segment.parts]
-    content = json.dumps([parts, segment.syntax, segment.accelerators, segment.hard_breaks])
+    others = [getattr(segment, field.name) for field in fields(segment) if field.name != "parts"]
+    content = json.dumps([parts, *others])
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 

@@ -5,14 +5,8 @@
 
 A match is exact, and then it replaces the translation, or near, and then it is an offer that someone has to look at.
 
-Lines go through `MemoryLines`, which spares the translator those with an exact match. Documents should ask
-`lookup(plain(segment.parts), context)` for each segment before it is translated:
-
-- An exact match is used as it is, without the mark of a machine translation, if `Recognizer.problem` finds none.
-- A near match is used only where the format can mark it as fuzzy (PO) or with its similarity (XLIFF 1.2:
-  `state-qualifier="fuzzy-match"`; 2.x: `subState="nmt:fuzzy"`), again if `Recognizer.problem` finds none. Elsewhere
-  it is ignored, and the model translates the segment.
-- The summary reports `memory.exact` and `memory.near`, which count lookups.
+Lines go through `MemoryLines`, which spares the translator those with an exact match, and segments of documents
+through `MemorySegments`.
 """
 
 from __future__ import annotations
@@ -21,7 +15,7 @@ import hashlib
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -29,6 +23,8 @@ from typing import Any, NamedTuple, TypeVar
 from nmt_cli.corpus import parse_spec, read_pairs
 from nmt_cli.corpus.localization.reader import localization_format, read_units
 from nmt_cli.corpus.locate import table_kind
+from nmt_cli.documents.document import Segment, plain
+from nmt_cli.documents.segment_translation import Result, SegmentTranslator
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.files.byte_stream import check_readable
 
@@ -100,15 +96,18 @@ class TranslationMemory:
         if not key:
             return None
         if key in self._targets:
-            self.exact += 1
             return Match(self._sources[key], self._target(key, context), EXACT)
         found = self._most_similar(key) if self.threshold < EXACT else None
         if found is None:
             return None
-        self.near += 1
         similar, similarity = found
         # Normalized texts that differ are never the same text.
         return Match(self._sources[similar], self._target(similar, context), min(similarity, EXACT - 0.01))
+
+    def count(self, match: Match) -> None:
+        """Note that a match was used, for the summary."""
+        self.exact += match.is_exact
+        self.near += not match.is_exact
 
     def digest(self) -> str:
         """A hash of everything that lookups depend on."""
@@ -179,6 +178,8 @@ class MemoryLines:
     def __iter__(self) -> Iterator[str]:
         for number, line in enumerate(self._lines):
             match = self._memory.lookup(line)
+            if match:
+                self._memory.count(match)
             self._waiting.append((number, line, match))
             yield "" if match and match.is_exact else line
 
@@ -201,3 +202,37 @@ class MemoryLines:
                 sources.append(line)
                 translations.append(translation)
             yield window._replace(sources=sources, translations=translations)
+
+
+class MemorySegments:
+    """Translates segments with the memory first, and with a translator what it does not have.
+
+    An exact match is used as it is. A near match is used only where the format can mark it as one that needs a review.
+    Neither is used if it lacks a placeholder of the source, nor for texts with inline markup, which a memory has not.
+    """
+
+    def __init__(self, memory: TranslationMemory, translator: SegmentTranslator) -> None:
+        self._memory = memory
+        self._translator = translator
+
+    def line_count(self, segment: Segment) -> int:
+        """Number of lines that the translator sees, at least 1."""
+        return self._translator.line_count(segment)
+
+    def translate(self, segments: Sequence[Segment]) -> list[Result]:
+        """One result for each segment."""
+        known = {segment: result for segment in segments if (result := self._result(segment)) is not None}
+        rest = [segment for segment in segments if segment not in known]
+        known |= zip(rest, self._translator.translate(rest), strict=True)
+        return [known[segment] for segment in segments]
+
+    def _result(self, segment: Segment) -> Result | None:
+        if not all(isinstance(part, str) for part in segment.parts):
+            return None
+        match = self._memory.lookup(plain(segment.parts), segment.context)
+        if match is None or not (match.is_exact or segment.can_be_marked):
+            return None
+        if self._translator.recognizer.problem(segment, (match.target,)):
+            return None
+        self._memory.count(match)
+        return Result((match.target,), origin="memory" if match.is_exact else "similar")

@@ -1,7 +1,8 @@
 """gettext PO and POT files: the empty translations are filled in.
 
 Each translation is marked `fuzzy` and gets a comment, `# nmt: machine translation 1a2b3c4d`, whose number is a hash of
-the translation and of its mark. So `--all` can tell what nmt wrote from what someone changed or approved.
+the translation and of its mark. So `--all` can tell what nmt wrote from what someone changed or approved. A translation
+from the memory has neither; that of a similar text is always fuzzy, and its comment says where it comes from.
 """
 
 from __future__ import annotations
@@ -14,7 +15,17 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from nmt_cli.documents.document import Document, Edit, Entry, Parts, Segment, broken, decode, plain
+from nmt_cli.documents.document import (
+    Document,
+    Edit,
+    Entry,
+    Origin,
+    Parts,
+    Segment,
+    broken,
+    decode,
+    plain,
+)
 from nmt_cli.documents.options import DocumentOptions
 from nmt_cli.documents.placeholders import Recognizer
 from nmt_cli.documents.plural_forms import PluralForms, plural_forms, rule_of_language
@@ -30,7 +41,12 @@ _STRINGS = re.compile(_STRING)
 _ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|(.))")
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _ESCAPES = {**{value: f"\\{key}" for key, value in _SIMPLE.items()}, '"': '\\"', "\\": "\\\\"}
-_MACHINE = re.compile(r"# nmt: machine translation ([0-9a-f]{8})\s*")
+_NOTES: dict[Origin, str] = {
+    "machine": "machine translation",
+    "memory": "translation from the memory",
+    "similar": "translation of a similar text",
+}
+_MACHINE = re.compile(rf"# nmt: (?:{'|'.join(_NOTES.values())}) ([0-9a-f]{{8}})\s*")
 _WIDTH = 79  # as gettext wraps
 _BREAK = re.compile(r"[^ ]* +|[^ ]+|(?<=[\u2e80-\ufaff])(?=[\u2e80-\ufaff])")
 
@@ -207,16 +223,20 @@ def _entry(
     """The entry of a message. `always` are the edits of the header, which every translation needs."""
     syntax = next((flag[:-7] for flag in message.flags if flag.endswith("-format") and flag[:3] != "no-"), "")
     sources = [message.fields[name].value for name in ("msgid", "msgid_plural") if name in message.fields]
-    segments = [Segment((source,), syntax, accelerators=True, hard_breaks=True) for source in sources]
+    context = message.fields["msgctxt"].value if "msgctxt" in message.fields else ""
+    segments = [
+        Segment((source,), syntax, accelerators=True, hard_breaks=True, context=context, can_be_marked=True)
+        for source in sources
+    ]
     chosen = _plural_sources(message, sources, forms, syntax)
 
-    def edits(translations: tuple[Parts, ...]) -> list[Edit]:
+    def edits(translations: tuple[Parts, ...], origin: Origin) -> list[Edit]:
         values = [_like(sources[source], plain(translations[source])) for source in chosen]
         names = [f"msgstr[{form}]" for form in range(len(chosen))] if len(sources) > 1 else ["msgstr"]
         fields = message.translations
         strings = [style.string(name, value) for name, value in zip(names, values, strict=True)]
         written = Edit(fields[0].start, fields[-1].end, style.newline.join(strings))
-        return [*always, written, *_marks(message, values, style, options)]
+        return [*always, written, *_marks(message, values, style, options, origin)]
 
     return Entry(f"line {message.fields['msgid'].line}", tuple(segments), edits)
 
@@ -245,19 +265,23 @@ def _like(source: str, text: str) -> str:
     return text if text.endswith("\n") == end else (text + "\n" if end else text.rstrip("\n"))
 
 
-def _marks(message: _Message, values: Sequence[str], style: _Style, options: DocumentOptions) -> list[Edit]:
+def _marks(
+    message: _Message, values: Sequence[str], style: _Style, options: DocumentOptions, origin: Origin
+) -> list[Edit]:
     """The comment that nmt made the translation, and the flag that someone should look at it."""
     edits, comments = list[Edit](), message.comments
+    if origin == "memory" and not any(_MACHINE.fullmatch(text) for _, text in comments):
+        return []
     was_fuzzy = "fuzzy" in message.flags
-    fuzzy = options.fuzzy or was_fuzzy
-    note = f"# nmt: machine translation {_hash(values, fuzzy=fuzzy)}"
+    wants_review = options.fuzzy or origin == "similar"
+    note = f"# nmt: {_NOTES[origin]} {_hash(values, fuzzy=wants_review or was_fuzzy)}"
     old = next(((at, text) for at, text in comments if _MACHINE.fullmatch(text)), None)
     first = min(found.start for found in message.fields.values())
     if old:
         edits.append(Edit(old[0], old[0] + len(old[1]), note))
     insert = style.newline.join([note, ""])
     flag = ""
-    if options.fuzzy and not was_fuzzy:
+    if wants_review and not was_fuzzy:
         existing = next((at for at, text in comments if text.startswith("#,")), None)
         if existing is not None:
             edits.append(Edit(existing + 2, existing + 2, " fuzzy,"))

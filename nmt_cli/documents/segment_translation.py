@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from nmt_cli.documents.accelerators import insert_accelerator, remove_accelerator
-from nmt_cli.documents.document import MAX_SEGMENT_CHARACTERS, Markup, Parts, Segment, merged
+from nmt_cli.documents.document import MAX_SEGMENT_CHARACTERS, Markup, Origin, Parts, Segment, merged
 from nmt_cli.documents.insertion import Alignment, Span, restore
 from nmt_cli.documents.placeholders import Recognizer
 from nmt_cli.documents.sentences import Line, lines_of, without_placeholders
@@ -59,11 +59,32 @@ TranslateLines = Callable[[Sequence[str], bool], Sequence[Translated]]
 """Translations of lines, with attention if requested."""
 
 
+class Terms(NamedTuple):
+    """Terms that translations must contain: how many there are, and how many are there."""
+
+    required: int = 0
+    met: int = 0
+
+    def plus(self, other: Terms) -> Terms:
+        """Those of both."""
+        return Terms(self.required + other.required, self.met + other.met)
+
+
 class Result(NamedTuple):
     """The translation of a segment, or the reason why there is none."""
 
     parts: Parts | None
     reason: str = ""
+    origin: Origin = "machine"
+    terms: Terms = Terms()
+
+
+class _Restored(NamedTuple):
+    """The translation of a line with its markup, or the reason why there is none."""
+
+    parts: Parts | None
+    reason: str = ""
+    terms: Terms = Terms()
 
 
 @dataclass(frozen=True)
@@ -84,7 +105,7 @@ class SegmentTranslator:
     ) -> None:
         """`symbols`: the model was trained with symbols for placeholders."""
         self._translate = translate
-        self._recognizer = recognizer or Recognizer()
+        self.recognizer = recognizer or Recognizer()
         self._symbols = SYMBOLS if symbols else ()
 
     def translate(self, segments: Sequence[Segment]) -> list[Result]:
@@ -92,7 +113,7 @@ class SegmentTranslator:
         plans = [self._plan(segment) for segment in segments]
         lines = [line for plan in plans for line in plan.lines if line.is_text]
         first = self._restored(lines)
-        failed = [line for line in dict.fromkeys(lines) if isinstance(first[line], str) and line.shows]
+        failed = [line for line in dict.fromkeys(lines) if first[line].parts is None and line.shows]
         second = self._restored(list(map(without_placeholders, failed)))
         for line in failed:
             first[line] = second[without_placeholders(line)]
@@ -117,7 +138,7 @@ class SegmentTranslator:
     def _plan(self, segment: Segment) -> _Plan:
         if segment.size > MAX_SEGMENT_CHARACTERS:
             return _Plan(segment, "", (), f"it has {segment.size:,} characters")
-        recognized, accelerator = self._recognizer.split(segment.parts, segment.syntax), ""
+        recognized, accelerator = self.recognizer.split(segment.parts, segment.syntax), ""
         if segment.accelerators:
             recognized, accelerator = remove_accelerator(recognized)
         lines = tuple(lines_of(recognized, hard_breaks=segment.hard_breaks, symbols=self._symbols))
@@ -126,49 +147,53 @@ class SegmentTranslator:
             return _Plan(segment, "", (), f"a sentence has {most:,} placeholders")
         return _Plan(segment, accelerator, lines)
 
-    def _restored(self, lines: Sequence[Line]) -> dict[Line, Parts | str]:
+    def _restored(self, lines: Sequence[Line]) -> dict[Line, _Restored]:
         """The translations of lines with their markup, or the reasons why there are none."""
-        results: dict[Line, Parts | str] = {}
+        results: dict[Line, _Restored] = {}
         distinct = list(dict.fromkeys(lines))
         for hides in (False, True):
             chosen = [line for line in distinct if line.hides is hides]
             with_text = [line for line in chosen if line.text.strip()]
             translations = self._translate([line.text for line in with_text], hides) if with_text else []
             for line, translation in zip(with_text, translations, strict=True):
-                text = translation.text.strip()
-                if text == line.text:
-                    results[line] = line.parts
-                    continue
-                if not text or translation.reached_limit:
-                    results[line] = "its translation is empty" if not text else "its translation is too long"
-                    continue
-                if self._symbols and not _has_all_symbols(translation):
-                    results[line] = "a placeholder was not copied"
-                    continue
-                alignment = aligned(line.text, text, translation) if hides else None
-                results[line] = restore(line, text, alignment) or "a placeholder was not copied"
+                results[line] = self._line_with_markup(line, translation)
         return results
 
-    def _result(self, plan: _Plan, translations: Mapping[Line, Parts | str]) -> Result:
+    def _line_with_markup(self, line: Line, translation: Translated) -> _Restored:
+        text = translation.text.strip()
+        terms = getattr(translation, "terms", ())  # exported models have none
+        counts = Terms(len(terms), sum(term.met for term in terms))
+        if text == line.text:
+            return _Restored(line.parts, terms=counts)
+        if not text or translation.reached_limit:
+            return _Restored(None, "its translation is empty" if not text else "its translation is too long")
+        parts = None
+        if not self._symbols or _has_all_symbols(translation):
+            parts = restore(line, text, aligned(line.text, text, translation) if line.hides else None)
+        return _Restored(parts, "" if parts else "a placeholder was not copied", counts)
+
+    def _result(self, plan: _Plan, translations: Mapping[Line, _Restored]) -> Result:
         if plan.reason:
             return Result(None, plan.reason)
-        if all(not line.is_text or translations[line] == line.parts for line in plan.lines):
+        if all(not line.is_text or translations[line].parts == line.parts for line in plan.lines):
             return Result(plan.segment.parts)
         parts: list[str | Markup] = []
+        terms = Terms()
         for line in plan.lines:
-            found = translations[line] if line.is_text else line.parts
-            if isinstance(found, str):
-                return Result(None, found)
-            parts += [*line.before, *found, *line.after]
+            found = translations[line] if line.is_text else _Restored(line.parts)
+            if found.parts is None:
+                return Result(None, found.reason)
+            parts += [*line.before, *found.parts, *line.after]
+            terms = terms.plus(found.terms)
         if plan.accelerator:
-            recognized = self._recognizer.split(merged(parts), plan.segment.syntax)
+            recognized = self.recognizer.split(merged(parts), plan.segment.syntax)
             inserted = insert_accelerator(recognized, plan.accelerator)
             if inserted is None:
                 return Result(None, f"there is no place for {plan.accelerator[0]}")
             parts = list(inserted)
         target = merged([part.raw if isinstance(part, Markup) and part.literal else part for part in parts])
-        problem = self._recognizer.problem(plan.segment, target)
-        return Result(None, problem) if problem else Result(target)
+        problem = self.recognizer.problem(plan.segment, target)
+        return Result(None, problem) if problem else Result(target, terms=terms)
 
 
 def _has_all_symbols(translation: Translated) -> bool:

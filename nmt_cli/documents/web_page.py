@@ -16,6 +16,7 @@ from nmt_cli.documents.document import (
     Entry,
     Lines,
     Markup,
+    Origin,
     Parts,
     Role,
     Segment,
@@ -162,7 +163,7 @@ class _Reader:
     def _attribute_entry(self, attribute: Attribute) -> Entry:
         segment = _attribute_segment(attribute)
 
-        def edits(translations: tuple[Parts, ...]) -> list[Edit]:
+        def edits(translations: tuple[Parts, ...], origin: Origin) -> list[Edit]:
             if translations == (segment.parts,):
                 return []
             return [Edit(attribute.start, attribute.end, _attribute_value(translations[0]))]
@@ -185,7 +186,7 @@ class _Reader:
             return
         segments = (Segment(parts), *(_attribute_segment(attribute) for _, attribute in block.read))
 
-        def edits(translations: tuple[Parts, ...]) -> list[Edit]:
+        def edits(translations: tuple[Parts, ...], origin: Origin) -> list[Edit]:
             if translations == tuple(segment.parts for segment in segments):
                 return []
             changed = dict(self._changed_tags(block, translations[1:]))

@@ -2,6 +2,8 @@
 
 1.2: `<target state="needs-review-translation" state-qualifier="leveraged-mt">`
 2.x: `<segment state="translated" subState="nmt:machine">`
+
+What comes from a translation memory is an exact-match (1.2), or, for a similar text, a fuzzy-match (2.x: nmt:fuzzy).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from nmt_cli.documents.document import (
     Entry,
     Lines,
     Markup,
+    Origin,
     Parts,
     Segment,
     Untouched,
@@ -39,7 +42,13 @@ from nmt_cli.documents.tokens import (
 _PAIRED = {"g", "pc", "mrk"}
 _OPENING, _CLOSING = {"bpt", "bx", "sc", "sm"}, {"ept", "ex", "ec", "em"}
 _WAITING = {"new", "needs-translation", "initial"}  # the target is at most a copy of the source
-_QUALIFIER, _SUBSTATE = "leveraged-mt", "nmt:machine"
+_QUALIFIERS: dict[Origin, str] = {
+    "machine": "leveraged-mt",
+    "memory": "exact-match",
+    "similar": "fuzzy-match",
+}
+_SUBSTATES: dict[Origin, str] = {"machine": "nmt:machine", "memory": "nmt:memory", "similar": "nmt:fuzzy"}
+_OURS = (_QUALIFIERS["machine"], _SUBSTATES["machine"], _SUBSTATES["similar"])
 
 
 @dataclass
@@ -173,27 +182,28 @@ class _Reader:
         approved = attributes(self._text, self._tokens[unit.outer]).get("approved")
         state, qualifier = self._state(unit)
         return (
-            qualifier in (_QUALIFIER, _SUBSTATE)
+            qualifier in _OURS
             and state in ("needs-review-translation", "translated")
             and (approved is None or approved.value != "yes")
         )
 
     def _entry(self, unit: _Unit, source: Parts, where: str, header: list[Edit]) -> Entry:
-        segment = Segment(source, accelerators=True)
+        segment = Segment(source, accelerators=True, can_be_marked=True)
 
-        def edits(translations: tuple[Parts, ...]) -> list[Edit]:
-            return [*header, *self._edits(unit, rendered(translations[0]))]
+        def edits(translations: tuple[Parts, ...], origin: Origin) -> list[Edit]:
+            return [*header, *self._edits(unit, rendered(translations[0]), origin)]
 
         return Entry(where, (segment,), edits)
 
-    def _edits(self, unit: _Unit, content: str) -> list[Edit]:
+    def _edits(self, unit: _Unit, content: str, origin: Origin) -> list[Edit]:
         text, found = self._text, self._tokens
-        state = "needs-review-translation" if self._options.fuzzy else "translated"
-        marks = {} if self._is_new else {"state": state, "state-qualifier": _QUALIFIER}
+        reviewed = origin == "memory" or (origin == "machine" and not self._options.fuzzy)
+        state = "translated" if reviewed else "needs-review-translation"
+        marks = {} if self._is_new else {"state": state, "state-qualifier": _QUALIFIERS[origin]}
         edits: list[Edit] = []
         if self._is_new:
             outer = found[unit.outer]
-            tag = with_attributes(text, outer, {"state": "translated", "subState": _SUBSTATE})
+            tag = with_attributes(text, outer, {"state": "translated", "subState": _SUBSTATES[origin]})
             edits.append(Edit(outer.start, outer.end, tag))
         if unit.target >= 0:
             opening, last = found[unit.target], found[closing(found, unit.target)]

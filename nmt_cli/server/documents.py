@@ -134,7 +134,7 @@ async def translate_document(document: Document, chain: Sequence[Batcher]) -> Fi
         results = (
             SegmentTranslator(translate).translate(segments) if chain else [Result(s.parts) for s in segments]
         )
-        content, _, untouched = rendered(document, dict(zip(segments, results, strict=True)))
+        content, _, _, untouched = rendered(document, dict(zip(segments, results, strict=True)))
         return Finished(content, untouched)
 
     try:

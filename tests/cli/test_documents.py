@@ -53,7 +53,7 @@ def test_a_placeholder_is_there_exactly_once_or_the_entry_is_listed(
     value = text.split("\nmsgstr ")[1].split("\n")[0]
     if outcome.code == 0:
         assert sorted(one.raw for one in Recognizer().placeholders((value,))) == ["%s", "{name}"]
-        assert "1 entries translated, 1 had a translation already" in outcome.stderr
+        assert "1 entry translated, 1 had a translation already" in outcome.stderr
     else:
         assert outcome.code == 1
         assert f"warning: {source}, line 1: left as it is: " in outcome.stderr
@@ -95,3 +95,39 @@ def test_contradictions_are_reported(
     assert outcome.code == 2
     assert message in outcome.error
     assert (tmp_path / "a.po").read_text("utf-8") == PO
+
+
+MEMORY = "do du\tfrom the memory\nBa {name} be %s!\tfrom a similar text {name} %s\nfa fe\tfrom the memory 2\n"
+
+
+def test_documents_take_known_texts_from_the_memory_and_mark_similar_ones(
+    nmt: Run, run: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "memory.tsv").write_text(MEMORY, "utf-8")
+    (tmp_path / "a.po").write_text(
+        'msgid "Ba {name} be %s."\nmsgstr ""\n\nmsgid "do du"\nmsgstr ""\n', "utf-8"
+    )
+    (tmp_path / "a.json").write_text('{"a": "fa fe", "b": "Ba {name} be %s."}', "utf-8")
+    options = ["--memory", tmp_path / "memory.tsv", "--no-fuzzy"]
+    outcome = nmt("translate", run, tmp_path / "a.po", *options)
+    assert outcome.code == 0, outcome.stderr
+    similar, exact = outcome.stdout.split("\n\n")
+    assert exact == 'msgid "do du"\nmsgstr "from the memory"\n'
+    assert "#, fuzzy\n" in similar
+    assert "# nmt: translation of a similar text " in similar
+    assert 'msgstr "from a similar text {name} %s"' in similar
+    assert "2 entries translated, 1 of them from the memory, 1 of them from a similar text" in outcome.stderr
+    found = json.loads(nmt("translate", run, tmp_path / "a.json", *options[:2]).stdout)
+    assert found["a"] == "from the memory 2"
+    assert "similar text" not in found["b"]  # JSON cannot mark it
+
+
+def test_terms_and_banned_words_hold_in_documents(nmt: Run, run: Path, tmp_path: Path) -> None:
+    (tmp_path / "terms.tsv").write_text("be\tfolu\n", "utf-8")
+    (tmp_path / "a.json").write_text('{"a": "ba be bi", "b": "do be"}', "utf-8")
+    outcome = nmt("translate", run, tmp_path / "a.json", "--terms", tmp_path / "terms.tsv")
+    found = json.loads(outcome.stdout)
+    translated = [text for key, text in found.items() if text != {"a": "ba be bi", "b": "do be"}[key]]
+    assert all("folu" in text for text in translated)
+    assert f"{len(translated)} of {len(translated)} terms met" in outcome.stderr
+    assert nmt("translate", run, tmp_path / "a.json", "--terms", tmp_path / "no.tsv").code == 1

@@ -264,7 +264,7 @@ def test_a_document_is_translated_as_by_the_library(client: Client, run: Path, n
     path = answer.json["translatedFileUrl"].removeprefix(client.address)
     document = reader(name)(SAMPLES[name].encode(), Path(file), DocumentOptions(target_language="yy"))
     found = [one for entry in document.entries for one in entry.segments]
-    expected, _, untouched = rendered(document, dict(zip(found, segments.translate(found), strict=True)))
+    expected, *_, untouched = rendered(document, dict(zip(found, segments.translate(found), strict=True)))
     assert client.get(path).body == expected != SAMPLES[name].encode()
     assert [(one["where"], one["reason"]) for one in answer.json["untranslated"]] == list(untouched)
 

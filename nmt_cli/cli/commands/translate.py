@@ -109,8 +109,9 @@ def translate(
             "--prefix": bool(prefix),
             "--stream": stream,
             "--sample": sample,
-            "--memory": memory_file is not None,
+            "--json-input": json_input,
         }
+        check_texts([terms, banned])
         translate_documents(
             rest,
             documents,
@@ -124,6 +125,11 @@ def translate(
             progress=progress,
             quiet=quiet,
             limits=limits,
+            memory=(memory_file, memory_threshold),
+            with_terms=partial(
+                _with_terms, terms=terms, banned=banned, case=terms_case, inflection=terms_inflection
+            ),
+            terminology={"--terms": bool(terms), "--banned": bool(banned)},
         )
         return
     settings_of_documents.check_unused()
