@@ -145,10 +145,12 @@ class Api:
             )
             explanation: Explanation = await self._service.finish(request, batcher.run(call))
         mean = explanation.log_probability / len(explanation.target_pieces)
-        threshold = model.confidence_threshold
+        usual = model.calibration
         answer = {
             "translatedText": explanation.translation,
-            "lowConfidence": None if threshold is None else mean < threshold,
+            "lowConfidence": None
+            if usual is None
+            else mean < usual.threshold(len(explanation.source_pieces)),
             "choices": choices_of(explanation),
             "explanation": explanation.to_data(),
         }

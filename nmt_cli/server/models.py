@@ -19,6 +19,7 @@ from nmt_cli.runtime.segments import Chunk, replace_surrogates, split_line
 
 if TYPE_CHECKING:
     from nmt_cli.explanation import Explanation
+    from nmt_cli.translator.confidence import Calibration
 
 VALIDATION = "valid"  # text of a run directory: valid.en, valid.de
 _MAX_TEXT = 1 << 20  # bytes of it that are read
@@ -33,7 +34,7 @@ class ServedModel(Protocol):
     beam_size: int
     batch_tokens: int
     explains: bool  # whether it has `explain`
-    confidence_threshold: float | None  # mean log-probability of a token, below which a sentence is unusual
+    calibration: Calibration | None  # of its confidence
 
     def split(self, text: str) -> list[Chunk]:
         """The text itself, or the parts of a text that is too long for the model."""
@@ -73,7 +74,7 @@ class RunModel:
         self.source, self.target = translator.languages
         self.beam_size = 1 if translator.config.sampling else translator.config.beam_size
         self.batch_tokens = translator.batch_tokens
-        self.confidence_threshold = translator.confidence_threshold
+        self.calibration = translator.calibration
         self._translators = {1: translator}
         self._explainer = Explainer.of(translator, path)
 
@@ -136,7 +137,7 @@ class ExportedModel:
             ) from error
         self.beam_size = translator.config.beam_size
         self.batch_tokens = translator.batch_tokens
-        self.confidence_threshold: float | None = None
+        self.calibration: Calibration | None = None
         self._translators = {1: translator}
 
     def split(self, text: str) -> list[Chunk]:

@@ -31,7 +31,7 @@ from nmt_cli.model.fast.step_layout import prepare_for_search
 from nmt_cli.runtime.segments import replace_surrogates
 from nmt_cli.search import Ensemble, ModelScorer, Phrase, Scorer, SearchTree, check_constrained, search
 from nmt_cli.search.stopping import pad_positions, pad_rows
-from nmt_cli.translator.confidence import read_threshold
+from nmt_cli.translator.confidence import Calibration, read_calibration
 from nmt_cli.translator.constraints import Terminology, banned_words, phrases_of, word_continuations
 from nmt_cli.translator.forced_decoding import MAX_TOKENS, PairScorer
 from nmt_cli.translator.loading import load_models
@@ -82,7 +82,7 @@ class Translator:
         self.max_tokens = max_tokens
         self.has_attention = has_attention
         self.languages: tuple[str, str] | None = None  # of source and target, if the translator was loaded
-        self.confidence_threshold: float | None = None  # below it, text is probably unlike the training data
+        self.calibration: Calibration | None = None  # of confidence, to notice text unlike the training data
         self.quantized: tuple[str, ...] = ()  # names of the int8 layers
         self.normalization = normalization or Normalization()
         self.device = torch.device(device)
@@ -137,7 +137,7 @@ class Translator:
         )
         translator.languages = run.facts.source_lang, run.facts.target_lang
         if len(paths) == 1:  # an ensemble has no calibration of its own
-            translator.confidence_threshold = read_threshold(run.path, run.model_sha256)
+            translator.calibration = read_calibration(run.path, run.model_sha256)
         translator.quantized = tuple(sorted(quantized))
         return translator
 

@@ -9,12 +9,14 @@ import select
 import signal
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from nmt_cli.cli.prompt import prompt_text
 from nmt_cli.run import RunDirectory
+from nmt_cli.translator.confidence import Calibration
 
 from ..translator.runs import make_run  # noqa: TID252 - tests are no package
 
@@ -73,7 +75,8 @@ class Terminal:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = make_run(tmp_path_factory.mktemp("runs") / "run", ("search.beam_size=2",), prefers_bytes=False)
     # Every translation is less probable than those of the validation set.
-    facts = {"model_sha256": RunDirectory.open(run).model_sha256, "quantiles": {"0.01": 0.0}}
+    certain = asdict(Calibration(0.0, 0.0, 1, 1))
+    facts = {"model_sha256": RunDirectory.open(run).model_sha256, **certain}
     (run / "confidence.json").write_text(json.dumps(facts))
     return run
 

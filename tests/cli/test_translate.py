@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from nmt_cli.cli.options.checks import split_arguments
 from nmt_cli.run import RunDirectory
 from nmt_cli.translator import Translator
+from nmt_cli.translator.confidence import Calibration
 
 from ..translator.runs import LINES, make_run  # noqa: TID252 - tests are no package
 from .conftest import Run
@@ -102,7 +104,8 @@ def test_low_confidence_is_reported_and_counted(nmt: Run, run: Path, tmp_path: P
         for line in nmt("translate", run, "--json", "--tokens", stdin=text).stdout.splitlines()
     ]
     values = sorted(row["log_probability"] / len(row["target_tokens"]) for row in rows)
-    facts = {"model_sha256": RunDirectory.open(run).model_sha256, "quantiles": {"0.01": values[5] + 1e-6}}
+    calibration = asdict(Calibration(-values[5] - 1e-6, 0.0, 1, 9))
+    facts = {"model_sha256": RunDirectory.open(run).model_sha256, **calibration}
     (tmp_path / "run" / "confidence.json").write_text(json.dumps(facts))
     plain, noted = nmt("translate", run, stdin=text), nmt("translate", tmp_path / "run", stdin=text)
     assert plain.stdout == noted.stdout

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from nmt_cli.corpus.checks.language import LetterProfile
 from nmt_cli.explanation import Alternative, Explanation, Prediction
+from nmt_cli.translator.confidence import Calibration
 from tests.explanation.conftest import explanation
 from tests.server.upper import Upper
 
@@ -30,7 +31,7 @@ class Glossary(Upper):
     """
 
     explains = True
-    confidence_threshold: float | None = log(0.1)
+    calibration: Calibration | None = Calibration(-log(0.1), 0.0, 1, 1)
 
     def __init__(self, source: str = "en", target: str = "de") -> None:
         super().__init__()

@@ -17,7 +17,7 @@ class Upper:
     path, source, target = Path("upper"), "en", "up"
     beam_size, batch_tokens = 5, 1024
     explains = False
-    confidence_threshold: float | None = None
+    calibration: Any = None
 
     def __init__(self) -> None:
         self.batches: list[list[str]] = []

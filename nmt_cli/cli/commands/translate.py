@@ -180,10 +180,8 @@ def translate(
     translator = _with_terms(translator, terms, banned, case=terms_case, inflection=terms_inflection)
     as_line = through.format(_line_format(output, translator.config.n_best, tokens=tokens), output)
     warnings.counts_terms = not quiet
-    warnings.confidence_threshold = _confidence_threshold(translator)
-    scores = output != "text" or (
-        warnings.confidence_threshold is not None and translator.config.beam_size > 1
-    )
+    warnings.calibration = None if translator.config.sampling else translator.calibration
+    scores = output != "text" or (warnings.calibration is not None and translator.config.beam_size > 1)
     details = Details(scores=scores, attention=attention, alignment=alignments)
     if is_typed and is_terminal(out) and not json_input:
         if not quiet:
@@ -236,11 +234,6 @@ def _with_terms(
         inflection=inflection,
         banned=[] if banned is None else read_banned(banned),
     )
-
-
-def _confidence_threshold(translator: "Translator") -> float | None:
-    """Samples are improbable on purpose."""
-    return None if translator.config.sampling else translator.confidence_threshold
 
 
 def _is_ordinary(out: Path) -> bool:

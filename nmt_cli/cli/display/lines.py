@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nmt_cli.runtime.translate import LineWindow as ExportedWindow
     from nmt_cli.runtime.translation import Translation as ExportedTranslation
     from nmt_cli.translator import Translation
+    from nmt_cli.translator.confidence import Calibration
     from nmt_cli.translator.streaming import LineWindow
 
 _INTERVAL = 10.0  # seconds between two plain lines of progress
@@ -107,7 +108,7 @@ class LineWarnings:
     def __init__(self, console: Console) -> None:
         """`console` is the one that shows progress, so that warnings appear above its live line."""
         self.console = console
-        self.confidence_threshold: float | None = None  # of the translator, if it is known
+        self.calibration: Calibration | None = None  # of the translator; samples are improbable on purpose
         self.counts_terms = True  # whether to say at the end how many terms were met
         self.shown = _SHOWN
         self._counts: dict[str, int] = {}
@@ -149,13 +150,20 @@ class LineWarnings:
                     "(search.max_length, search.max_length_ratio)",
                 )
             self._count_terms(number, translation)
-            value, threshold = _confidence(translation), self.confidence_threshold
-            if value is not None and threshold is not None and value < threshold:
-                self._warn(
-                    "have a translation with low confidence",
-                    f"low confidence in the translation of line {number}, which may be unlike the training data: "
-                    f"log-probability {value:.2f} per token; above {threshold:.2f} for 99% of the validation set",
-                )
+            self._check_confidence(number, translation)
+
+    def _check_confidence(self, number: int, translation: "Translation | ExportedTranslation") -> None:
+        value = _confidence(translation)
+        if value is None or self.calibration is None:
+            return
+        threshold = self.calibration.threshold(len(translation.source_pieces))
+        if value < threshold:
+            self._warn(
+                "have a translation with low confidence",
+                f"low confidence in the translation of line {number}, which may be unlike the training data: "
+                f"log-probability {value:.2f} per token; 99% of the validation set are above {threshold:.2f} "
+                "at this length",
+            )
 
     def _count_terms(self, number: int, translation: "Translation | ExportedTranslation") -> None:
         """Required terms, and those that a translation lacks."""
