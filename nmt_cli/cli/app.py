@@ -9,6 +9,7 @@ from nmt_cli.cli.boundary import Boundary, PlainCommand
 from nmt_cli.cli.commands import (
     align_eval,
     average,
+    caption,
     config,
     demo_data,
     evaluate,
@@ -33,6 +34,7 @@ COMMANDS = {
         translate.translate,
         score.score,
         generate.generate,
+        caption.caption,
         explain.explain,
         export.export,
         serve.serve,

@@ -12,11 +12,18 @@ from nmt_cli.config.data import FILTERS, DataConfig, VocabularyConfig
 from nmt_cli.config.defaults import CORPUS_SIZES, corpus_defaults
 from nmt_cli.config.layers import Config, Resolved, load_resolved, resolve, sections, setting_names
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.config.presets import LANGUAGE_MODEL_PRESETS, PRESETS, TRANSLATION_PRESETS, Preset
+from nmt_cli.config.presets import (
+    CAPTION_PRESETS,
+    LANGUAGE_MODEL_PRESETS,
+    PRESETS,
+    TRANSLATION_PRESETS,
+    Preset,
+)
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.config.train import TrainConfig
 
 __all__ = [
+    "CAPTION_PRESETS",
     "CORPUS_SIZES",
     "FILTERS",
     "LANGUAGE_MODEL_PRESETS",

@@ -40,12 +40,18 @@ _LANGUAGE_MODEL: dict[str, Any] = {
     "query": "after",
     "input_feeding": False,
 }
+# The only possible values in a model that reads images: there are no source words in an order.
+_IMAGES: dict[str, Any] = {"reverse_source": False, "attention_span": "global"}
 # Settings without effect unless another one has certain values: (setting, the other one, those values).
 _DEPENDENT: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("attention_size", "attention", ("additive", "projected_dot")),
     ("attention_positions", "attention", ("location",)),
     ("attention_window", "attention_span", ("local-m", "local-p")),
     ("entropy_weight", "hard_attention", (True,)),
+    ("expected_context", "hard_attention", (True,)),
+    ("context_gate", "query", ("before",)),
+    ("image_grid", "source", ("image",)),
+    ("feature_shape", "source", ("features",)),
     ("coverage", "attention", ("additive", "concat")),
     ("coverage_loss", "coverage", (True,)),
     ("feedforward_size", "cell", ("transformer",)),
@@ -63,6 +69,10 @@ def contradictions(config: ModelConfig) -> Iterator[str]:
         yield from _in_recurrent_model(config)
     if not config.is_language_model:
         yield from _in_kind_of_attention(config)
+    if config.reads_images:
+        yield from _in_image_model(config)
+    elif config.initial_state == "input" and config.cell != "transformer":
+        yield from _in_first_input(config)
     yield from _in_sizes(config)
     for name, other, values in _DEPENDENT:
         if getattr(config, name) != default_of(config, name) and getattr(config, other) not in values:
@@ -85,6 +95,42 @@ def _in_language_model(config: ModelConfig) -> Iterator[str]:
         )
     # No further checks of attention: their advice would not apply to a model without a source.
     yield from _in_layers(config)
+
+
+def _in_image_model(config: ModelConfig) -> Iterator[str]:
+    for name, value in _IMAGES.items():
+        if getattr(config, name) != value:
+            yield _contradiction(config, name, "source", f"set model.{name} = {shown(value)}")
+    if config.is_language_model:
+        yield _contradiction(config, "encoder_layers", "source", "set model.encoder_layers = 3")
+    if config.feature_shape is not None and (
+        len(config.feature_shape) != 2 or not all(0 < size <= 1 << 24 for size in config.feature_shape)
+    ):
+        yield f"model.feature_shape = {list(config.feature_shape)} is not a number of positions and a size"
+    if config.context_every_step:
+        yield _contradiction(config, "context_every_step", "source", "set model.context_every_step = false")
+    if config.cell == "transformer":
+        return
+    if config.bidirectional != "none":
+        yield _contradiction(config, "bidirectional", "source", "set model.bidirectional = none")
+    if config.intra_attention in ("encoder", "both"):
+        yield _contradiction(config, "intra_attention", "source", "set model.intra_attention = decoder")
+    if config.initial_state in ("copy", "projection"):
+        yield _contradiction(config, "initial_state", "source", "set model.initial_state = mean")
+    if config.initial_state == "input":
+        yield from _in_first_input(config)
+
+
+def _in_first_input(config: ModelConfig) -> Iterator[str]:
+    """The state after a first input is that of a decoder whose layers read nothing but a word."""
+    if config.attention != "none":
+        yield _contradiction(config, "initial_state", "attention", "set model.initial_state = mean")
+    if config.context_every_step:
+        yield _contradiction(
+            config, "initial_state", "context_every_step", "set model.initial_state = projection"
+        )
+    if config.intra_attention in ("decoder", "both"):
+        yield _contradiction(config, "initial_state", "intra_attention", "set model.initial_state = mean")
 
 
 def _in_transformer(config: ModelConfig) -> Iterator[str]:
@@ -171,6 +217,8 @@ def _in_kind_of_attention(config: ModelConfig) -> Iterator[str]:
             "hard_attention",
             "a sampled position has no gradient; set model.coverage_loss = 0.0",
         )
+    if config.doubly_stochastic and config.attention == "none":
+        yield _contradiction(config, "doubly_stochastic", "attention", "leave out model.doubly_stochastic")
     for name in ("hard_attention", "coverage"):
         if getattr(config, name) and config.heads is not None and config.cell != "transformer":
             yield _contradiction(config, "heads", name, "leave out model.heads")

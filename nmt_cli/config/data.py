@@ -49,6 +49,9 @@ class DataConfig(Section):
     test_size: int = setting(
         1000, "pairs held out for testing if none are given, at most 5% of the training set; 0: none", ge=0
     )
+    image_size: int = setting(
+        64, "width and height of images in pixels: scaled and cropped to a square of this size", ge=8, le=1024
+    )
     seed: int = setting(
         1, "random seed for held-out pairs and for the sample the vocabulary is trained on", ge=0
     )

@@ -14,11 +14,25 @@ class ModelConfig(Section):
     """The network. H is `hidden_size`, s_t the decoder state at step t, h_i the encoder state of source word i."""
 
     preset: str = setting("luong2015", "published system to start from; `nmt presets` lists them")
+    source: Literal["text", "image", "features"] = setting(
+        "text", "what the encoder reads: text, the pixels of an image, or features computed beforehand"
+    )
+    image_grid: int = setting(
+        6, "image: cells per row and per column of the grid that the image becomes", ge=1, le=256
+    )
+    feature_shape: tuple[int, ...] | None = setting(
+        None, "features: their number of positions and their size (default: those of the data)"
+    )
     embedding_size: int = setting(256, "size of the word embeddings", ge=1)
     hidden_size: int = setting(
         512, "size H of the decoder state; a bidirectional encoder has H/2 per direction", ge=1
     )
-    encoder_layers: int = setting(1, "number of encoder layers; 0 makes it a language model", ge=0)
+    encoder_layers: int = setting(
+        1,
+        "number of encoder layers (image: convolutions, each of which halves width and height); 0 makes it a "
+        "language model",
+        ge=0,
+    )
     decoder_layers: int = setting(1, "number of decoder layers", ge=1)
     cell: Literal["rnn", "gru", "lstm", "transformer"] = setting(
         "lstm",
@@ -33,10 +47,10 @@ class ModelConfig(Section):
     layer_norm: bool = setting(
         False, "layer normalization of the output of every recurrent layer (not inside the fused cell)"
     )
-    initial_state: Literal["copy", "projection", "mean", "zero"] = setting(
+    initial_state: Literal["copy", "projection", "mean", "input", "zero"] = setting(
         "copy",
-        "initial decoder state: the encoder's final states (copy), tanh(W h) of the top layer's final state "
-        "(projection) or of the mean of its states (mean), or 0 (zero)",
+        "initial decoder state: the encoder's final states (copy), tanh(W h) of its last top state (projection) or "
+        "of the mean (mean), that mean as a first input (input), or 0 (zero)",
     )
     attention: Literal[
         "none", "additive", "dot", "scaled_dot", "general", "concat", "projected_dot", "location"
@@ -68,6 +82,21 @@ class ModelConfig(Section):
     entropy_weight: float = setting(
         0.01,
         "hard attention: weight of the entropy bonus, which keeps the distribution from collapsing",
+        ge=0.0,
+    )
+    expected_context: float = setting(
+        0.0,
+        "hard attention: probability, for each training sentence, of the expected context instead of a sampled one "
+        "(0.5 in Xu et al. 2015)",
+        ge=0.0,
+        le=1.0,
+    )
+    context_gate: bool = setting(
+        False, "query = before: multiply the context by a gate σ(w · s_{t-1} + b), one number per step"
+    )
+    doubly_stochastic: float = setting(
+        0.0,
+        "weight of the loss Σ_i (1 - Σ_t α_ti)², which wants every position to receive the same attention in total",
         ge=0.0,
     )
     coverage: bool = setting(
@@ -127,6 +156,11 @@ class ModelConfig(Section):
     def is_language_model(self) -> bool:
         """Whether there is no source side."""
         return self.encoder_layers == 0
+
+    @property
+    def reads_images(self) -> bool:
+        """Whether the source is an image, as pixels or features."""
+        return self.source != "text"
 
     @property
     def deep_readout(self) -> bool:

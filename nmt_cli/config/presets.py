@@ -1,8 +1,8 @@
 """Published systems by name: each preset is the settings in which a system differs from the defaults.
 
 A preset fixes the architecture; its sizes are chosen for a laptop. Set `hidden_size`, `embedding_size` and the
-numbers of layers to reproduce a paper's model. To add a preset, add an entry to `TRANSLATION_PRESETS` or
-`LANGUAGE_MODEL_PRESETS`, and its row to the tables in README.md and docs/models.md.
+numbers of layers to reproduce a paper's model. To add a preset, add an entry to `TRANSLATION_PRESETS`,
+`LANGUAGE_MODEL_PRESETS` or `CAPTION_PRESETS`, and its row to the tables in README.md and docs/models.md.
 """
 
 from collections.abc import Mapping
@@ -195,8 +195,56 @@ p(y_t) = softmax(W D s_t)                                   the top layer's""",
         others=_LANGUAGE_MODEL_SETTINGS,
     ),
 }
+# Captioning: the source is an image. A caption is about as long as any other, however large its image.
+_IMAGE_SOURCE: Mapping[str, Any] = {
+    "source": "image",
+    "embedding_size": 128,
+    "hidden_size": 256,
+    "encoder_layers": 3,
+    "bidirectional": "none",
+}
+_CAPTION_SETTINGS: Mapping[str, Any] = {"search.max_length_ratio": None, "search.max_length": 100}
+
+CAPTION_PRESETS: dict[str, Preset] = {
+    "vinyals2015": Preset(
+        summary="image captions without attention: the image is the first input of the decoder",
+        paper="Vinyals, Toshev, Bengio & Erhan 2015, Show and Tell: A Neural Image Caption Generator",
+        equations="""\
+a_i = CNN(image)_i;   h_i = W a_i + p_i                     i: cell of a grid (paper: GoogLeNet's last layer)
+x_{-1} = W_I Σ_i h_i / L                                    one vector represents the whole image
+s_{-1} = LSTM(x_{-1}, 0);   s_t = LSTM(y_{t-1}, s_{t-1})
+p(y_t) = softmax(W s_t)""",
+        settings={**_IMAGE_SOURCE, "initial_state": "input", "attention": "none", "readout": "state"},
+        others=_CAPTION_SETTINGS,
+    ),
+    "xu2015": Preset(
+        summary="image captions: LSTM that attends to the cells of the image, softly or to one at a time",
+        paper="Xu et al. 2015, Show, Attend and Tell: Neural Image Caption Generation with Visual Attention",
+        equations="""\
+a_i = CNN(image)_i;   h_i = W a_i + p_i                     i: cell of a grid (paper: VGG's, a_i alone)
+s_0, c_0 = tanh(W_s Σ_i h_i / L)
+e_ti = v · tanh(W s_{t-1} + U h_i);   α_t = softmax(e_t)
+c_t = β_t Σ_i α_ti h_i;   β_t = σ(w · s_{t-1} + b)          hard: β_t h_i, one i drawn from α_t
+s_t = LSTM([y_{t-1}; c_t], s_{t-1})
+t_t = tanh(L_h s_t + L_y y_{t-1} + L_c c_t)                 (paper: no tanh)
+p(y_t) = softmax(L_o t_t);   loss: -Σ_t log p(y_t) + λ Σ_i (1 - Σ_t α_ti)²""",
+        settings={
+            **_IMAGE_SOURCE,
+            "decoder_layers": 1,
+            "initial_state": "mean",
+            "attention": "additive",
+            "query": "before",
+            "context_gate": True,
+            "doubly_stochastic": 0.01,
+            "readout": "tanh",
+        },
+        others=_CAPTION_SETTINGS,
+    ),
+}
+CAPTION_PRESET = "xu2015"
+"""The preset trained on images if none is named."""
 MONOLINGUAL_PRESET = "zaremba2014"
 """The preset trained on monolingual text if none is named."""
 
-PRESETS: dict[str, Preset] = {**TRANSLATION_PRESETS, **LANGUAGE_MODEL_PRESETS}
+PRESETS: dict[str, Preset] = {**TRANSLATION_PRESETS, **LANGUAGE_MODEL_PRESETS, **CAPTION_PRESETS}
 """All presets."""

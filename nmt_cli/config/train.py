@@ -54,6 +54,10 @@ class TrainConfig(Section):
         le=1.0,
     )
 
+    soft_updates: int = setting(
+        0, "hard attention: updates at the beginning in which attention is soft", ge=0
+    )
+
     accumulate: int = setting(1, "number of batches whose gradients are accumulated for one update", ge=1)
     optimizer: Literal["adam", "adamw", "sgd"] = setting("adam", "optimization algorithm")
     learning_rate: float = setting(2e-3, "peak learning rate, reached after warm-up", gt=0.0)

@@ -38,6 +38,11 @@ def read_hub(spec: Spec, block_pairs: int) -> Iterator[Block]:
 
 def _tables(spec: Spec, block_pairs: int) -> Iterator["pyarrow.Table"]:
     """Arrow tables of a few rows, with structs flattened to columns such as `translation.de`."""
+    return (table.flatten() for table in load_rows(spec, block_pairs))
+
+
+def load_rows(spec: Spec, block_pairs: int) -> Iterator["pyarrow.Table"]:
+    """Arrow tables of a few rows."""
     batches = iter(_load(spec).with_format("arrow").iter(batch_size=block_pairs))
     while True:
         try:
@@ -46,7 +51,7 @@ def _tables(spec: Spec, block_pairs: int) -> Iterator["pyarrow.Table"]:
             raise _explain(error, spec) from error
         if table is None:
             return
-        yield table.flatten()
+        yield table
 
 
 def _load(spec: Spec) -> Any:

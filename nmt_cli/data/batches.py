@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from nmt_cli.config.train import TrainConfig
 from nmt_cli.data.batch_plan import BatchPlan, cut_in_order, load_of, plan_epoch
+from nmt_cli.data.images import ImageRows
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.vocabulary.token_ids import Ragged
 
@@ -34,7 +35,7 @@ class Batch(NamedTuple):
     Lengths stay on the CPU. `positions` is computed on the host, so that the device need not search for real tokens.
     """
 
-    source: Tensor  # (B, S) x_1 … x_n <eos>
+    source: Tensor  # (B, S) x_1 … x_n <eos>; or images, (B, side, side, 3) or (B, S, D)
     source_lengths: Tensor  # (B,) on the CPU, <eos> included
     target_inputs: Tensor  # (B, T) <bos> y_1 … y_m
     target_lengths: Tensor  # (B,) on the CPU, m + 1
@@ -56,9 +57,9 @@ _ON_DEVICE = ("source", "target_inputs", "positions", "labels")
 Rows = Ragged | Sequence[Sequence[int]]
 
 
-def collate(source: Rows, target: Rows) -> Batch:
+def collate(source: Rows | ImageRows, target: Rows) -> Batch:
     """Pad rows of token ids to a batch. This is the only place where <bos> and <eos> are added."""
-    xs, source_lengths = _with_eos(source)
+    padded, source_lengths = pad_source(source)
     labels, target_lengths = _with_eos(target)
     assert len(source_lengths) == len(target_lengths) > 0
     inputs = np.empty_like(labels)
@@ -66,8 +67,8 @@ def collate(source: Rows, target: Rows) -> Batch:
     inputs[np.cumsum(target_lengths) - target_lengths] = BOS  # replaces the <eos> of the previous row
     real = _real(target_lengths)
     return Batch(
-        source=torch.from_numpy(_pad(xs, _real(source_lengths))),
-        source_lengths=torch.from_numpy(source_lengths),
+        source=padded,
+        source_lengths=source_lengths,
         target_inputs=torch.from_numpy(_pad(inputs, real)),
         target_lengths=torch.from_numpy(target_lengths),
         positions=torch.from_numpy(np.flatnonzero(real)),
@@ -75,8 +76,10 @@ def collate(source: Rows, target: Rows) -> Batch:
     )
 
 
-def pad_source(source: Rows) -> tuple[Tensor, Tensor]:
-    """Padded sources and their lengths, for translation, where there is no target yet."""
+def pad_source(source: Rows | ImageRows) -> tuple[Tensor, Tensor]:
+    """Padded sources and their lengths, for translation, where there is no target yet; images are not padded."""
+    if isinstance(source, ImageRows):
+        return torch.from_numpy(source.content()), torch.from_numpy(source.lengths)
     xs, lengths = _with_eos(source)
     return torch.from_numpy(_pad(xs, _real(lengths))), torch.from_numpy(lengths)
 
@@ -180,6 +183,7 @@ class TrainingBatches:
     def _assemble(self, epoch: int, index: int, rows: NDArray[Any]) -> RankBatch:
         own = slice(self._rank, None, self._world)
         split = self._split
+        source: Ragged | ImageRows
         if self._config.subword_sampling:
             # Every rank samples the whole batch, so that the draws do not depend on the number of ranks.
             source, target = self._sample(epoch, index, rows)
@@ -189,20 +193,20 @@ class TrainingBatches:
                 source, target = source.take(mine), target.take(mine)
         else:
             tokens = int(split.target_lengths[rows].sum(dtype=np.int64)) + len(rows)
-            source, target = split.gather(rows[own], "source"), split.gather(rows[own], "target")
+            source, target = split.sources(rows[own]), split.gather(rows[own], "target")
         batch = collate(source, target) if len(source) else None
         if batch is not None and self._pin:
             batch = batch.pin()
         return RankBatch(epoch, index, batch, len(rows), tokens)
 
-    def _sample(self, epoch: int, index: int, rows: NDArray[Any]) -> tuple[Ragged, Ragged]:
+    def _sample(self, epoch: int, index: int, rows: NDArray[Any]) -> tuple[Ragged | ImageRows, Ragged]:
         assert self._vocabularies is not None
-        strength = self._config.subword_sampling
+        split, strength = self._split, self._config.subword_sampling
         seeds = np.random.SeedSequence([self._config.seed, epoch], spawn_key=(index,)).generate_state(2)
-        return (
-            self._vocabularies.source.sample(self._split.texts(rows, "source"), strength, int(seeds[0])),
-            self._vocabularies.target.sample(self._split.texts(rows, "target"), strength, int(seeds[1])),
-        )
+        target = self._vocabularies.target.sample(split.texts(rows, "target"), strength, int(seeds[1]))
+        if split.images is not None:
+            return split.sources(rows), target
+        return self._vocabularies.source.sample(split.texts(rows, "source"), strength, int(seeds[0])), target
 
 
 def _check_sampling(vocabularies: Vocabularies) -> None:
@@ -216,7 +220,7 @@ def _check_sampling(vocabularies: Vocabularies) -> None:
 
 
 def batches_by_length(
-    source: Ragged, target: Ragged, batch_tokens: int
+    source: Ragged | ImageRows, target: Ragged, batch_tokens: int
 ) -> Iterator[tuple[NDArray[np.int64], Batch]]:
     """All pairs in batches of similar lengths, each with its row numbers.
 

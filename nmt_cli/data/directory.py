@@ -5,6 +5,7 @@
     corpora.json                    languages; the training rows of each corpus, and its weight
     shared.model                    the vocabulary, or source.model and target.model
     train.arrow, valid.arrow, test.arrow      columns source, target (ids), source_text, target_text
+    train.images.npy, …                       the images, if the sources are images: see `images`
 
 Monolingual text has no source language, and the source of every row is empty.
 The splits are Arrow streams, which `datasets.Dataset.from_file` can open too.
@@ -20,11 +21,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from nmt_cli.config import Config, Resolved, load_resolved
-from nmt_cli.config.presets import MONOLINGUAL_PRESET
+from nmt_cli.config.presets import CAPTION_PRESET, MONOLINGUAL_PRESET
+from nmt_cli.data.images import Images
 from nmt_cli.data.split import Side, Split, SplitWriter, writing
 from nmt_cli.errors import DirectoryError
 from nmt_cli.files.guarded import GuardedDirectory, parse_json
-from nmt_cli.files.languages import is_language
+from nmt_cli.files.languages import IMAGE, is_language
 from nmt_cli.files.manifest import Manifest, write_manifest
 from nmt_cli.vocabulary import Vocabularies
 
@@ -63,7 +65,7 @@ class CorpusRows:
 def preset_for(path: Path) -> tuple[str, str] | None:
     """The preset to use for a data directory if none is given, and why; None for the default preset."""
     try:
-        monolingual = not GuardedDirectory(path).read_json(CORPORA)["source_lang"]
+        source_lang = GuardedDirectory(path).read_json(CORPORA)["source_lang"]
     except (
         OSError,
         ValueError,
@@ -72,7 +74,9 @@ def preset_for(path: Path) -> tuple[str, str] | None:
         DirectoryError,
     ):  # `DataDirectory.open` reports the problem
         return None
-    return (MONOLINGUAL_PRESET, "monolingual text") if monolingual else None
+    if source_lang == IMAGE:
+        return CAPTION_PRESET, "captioned images"
+    return None if source_lang else (MONOLINGUAL_PRESET, "monolingual text")
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,11 @@ class DataDirectory:
     def is_monolingual(self) -> bool:
         """Whether the text is monolingual: the source of every pair is empty."""
         return not self.source_lang
+
+    @property
+    def images(self) -> Images | None:
+        """The training images, if the sources are images."""
+        return self.train.images
 
     @property
     def config(self) -> Config:
@@ -143,15 +152,20 @@ class DataDirectory:
         if "train.arrow" not in files:
             raise DirectoryError(f"{path} has no training data", hint=_AGAIN)
         vocabularies = Vocabularies.load(path, files)
-        sizes = len(vocabularies.source), len(vocabularies.target)
+        try:
+            content = parse_json(files.read(CORPORA))
+            has_images = content["source_lang"] == IMAGE
+        except (ValueError, KeyError, TypeError) as error:
+            raise DirectoryError(f"the settings in {path} cannot be read: {error}", hint=_AGAIN) from error
         found = {
-            name: Split.open_verified(files, f"{name}.arrow", sizes) if f"{name}.arrow" in files else None
+            name: _open_split(files, name, vocabularies, has_images=has_images)
+            if f"{name}.arrow" in files
+            else None
             for name in SPLITS
         }
         train = found["train"]
         assert train is not None
         try:
-            content = parse_json(files.read(CORPORA))
             corpora = tuple(CorpusRows.from_json(corpus, len(train)) for corpus in content["corpora"])
             languages = content["source_lang"], content["target_lang"]
             if not (languages[0] == "" or is_language(languages[0])) or not is_language(languages[1]):
@@ -170,3 +184,13 @@ class DataDirectory:
             test=found["test"],
             files=files,
         )
+
+
+def _open_split(files: Manifest, name: str, vocabularies: Vocabularies, *, has_images: bool) -> Split:
+    target = len(vocabularies.target)
+    if not has_images:
+        return Split.open_verified(files, f"{name}.arrow", (len(vocabularies.source), target))
+    images = Images.open_verified(files, name)
+    split = Split.open_verified(files, f"{name}.arrow", (len(images), target), one_id=True)
+    split.images = images
+    return split

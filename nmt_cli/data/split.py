@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,9 @@ from nmt_cli.files.atomic import FileFacts, cannot_write
 from nmt_cli.files.manifest import Manifest
 from nmt_cli.files.verified import is_verified
 from nmt_cli.vocabulary.token_ids import Ragged, gather, narrowest, offsets_of
+
+if TYPE_CHECKING:  # it maps its file as this module does
+    from nmt_cli.data.images import ImageRows, Images
 
 Side = Literal["source", "target"]
 
@@ -143,6 +146,7 @@ class Split:
         self._rows = rows
         self._mapped = mapped
         self._groups: Sequence[Any] = ()
+        self.images: Images | None = None  # if the sources are images
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -154,8 +158,12 @@ class Split:
             raise DirectoryError(f"cannot read {path}: {error.strerror}", hint=_AGAIN) from error
 
     @classmethod
-    def open_verified(cls, files: Manifest, name: str, sizes: tuple[int, int]) -> Split:
+    def open_verified(
+        cls, files: Manifest, name: str, sizes: tuple[int, int], *, one_id: bool = False
+    ) -> Split:
         """Map a file of a data directory; its ids must be those of vocabularies of these sizes.
+
+        one_id: the source of every row is a single id, the number of an image
 
         The file is hashed and its ids are checked only when it has changed.
         """
@@ -163,8 +171,8 @@ class Split:
 
         def verified(descriptor: int, facts: FileFacts) -> Split:
             split = cls._map(descriptor, path)
-            purpose = f"ids below {sizes[0]} and {sizes[1]}"
-            check = lambda: split._check_contents(path, sizes)  # noqa: E731
+            purpose = f"ids below {sizes[0]} and {sizes[1]}" + (", one per source" if one_id else "")
+            check = lambda: split._check_contents(path, sizes, one_id=one_id)  # noqa: E731
             if not is_verified(path, descriptor, facts["sha256"], purpose=purpose, check=check):
                 raise files.changed(name)
             return split
@@ -193,7 +201,7 @@ class Split:
         split._groups = groups
         return split
 
-    def _check_contents(self, path: Path, sizes: tuple[int, int]) -> None:
+    def _check_contents(self, path: Path, sizes: tuple[int, int], *, one_id: bool) -> None:
         """Raise an error unless all offsets, ids and texts are valid; reads the whole file."""
         try:
             for group in self._groups:
@@ -202,6 +210,12 @@ class Split:
                     ids = group.column(side).flatten()
                     if group.column(side).null_count or ids.null_count:
                         raise ValueError("empty cells")
+                    if (
+                        one_id
+                        and side == "source"
+                        and (np.diff(group.column(side).offsets.to_numpy()) != 1).any()
+                    ):
+                        raise ValueError("a row does not have one image")
                     if len(ids) and int(ids.to_numpy().max()) >= size:
                         raise ValueError(f"a {side} id is not in the vocabulary")
                     if group.column(f"{side}_text").null_count:
@@ -227,6 +241,11 @@ class Split:
     def gather(self, rows: NDArray[Any], side: Side) -> Ragged:
         """Ids of the given rows, without <eos>."""
         return self._columns[side].gather(self._checked(rows))
+
+    def sources(self, rows: NDArray[Any]) -> Ragged | ImageRows:
+        """What the encoder reads: the source ids of the given rows, or their images."""
+        ids = self.gather(rows, "source")
+        return ids if self.images is None else self.images.rows(ids.values)
 
     def texts(self, rows: NDArray[Any], side: Side) -> list[str]:
         """Raw text of the given rows."""

@@ -13,6 +13,10 @@ How a sentence comes about, in reading order:
     sentences          whole sentences: clauses joined by and, because, that…; sentences of widely varying length
     english, german    the linearizers: from a tree to a sentence
     corpus             the splits and the files
+
+Images for captioning, apart from all this:
+
+    scenes             rendered scenes of colored shapes, with captions and boxes
 """
 
 from nmt_cli.demo.corpus import MAX_SIZE, DemoCorpus, generate, write

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from nmt_cli.corpus.workers import ordered_map
 from nmt_cli.errors import DataWarning, UsageError
@@ -15,7 +16,13 @@ from nmt_cli.evaluation.breakdowns import (
     lengths_of,
     word_splitter,
 )
-from nmt_cli.evaluation.request import EvaluateRequest, choose_tokenizer, find_test_set, target_language
+from nmt_cli.evaluation.request import (
+    EvaluateRequest,
+    TestSet,
+    choose_tokenizer,
+    find_test_set,
+    target_language,
+)
 from nmt_cli.evaluation.result import Bleu, Evaluation, SystemResult, Versions
 from nmt_cli.evaluation.scoring import StatisticsExtractor, SystemScorer, SystemStatistics
 from nmt_cli.evaluation.systems import System, find_baseline, find_systems, translate, translate_exported
@@ -29,6 +36,9 @@ from nmt_cli.evaluation.warnings import (
 from nmt_cli.files.byte_stream import Progress
 from nmt_cli.metrics.character_ngrams import f_scores
 from nmt_cli.metrics.corpus_metric import CorpusMetric, Statistics, check_metrics
+
+if TYPE_CHECKING:  # it imports torch
+    from nmt_cli.evaluation.captions import ImageTestSet
 
 Reporter = Callable[[Progress], None]
 
@@ -57,7 +67,7 @@ class EvaluationRun:
         self._request, self._report = request, report
         self.systems = find_systems(request.systems)
         self._baseline = find_baseline(self.systems, request.baseline)
-        self._test_set = find_test_set(request, self.systems)
+        self._test_set: TestSet = self._image_test_set() or find_test_set(request, self.systems)
         self._language, known = target_language(request, self.systems, self._test_set.reference_files)
         self._tokenizer, self._tokenizer_reason = choose_tokenizer(request, self._language, known)
         self._words = word_splitter(self._tokenizer)
@@ -67,6 +77,13 @@ class EvaluationRun:
         ]
         self._unspaced: bool | None = None  # decided by the first block
         self._references_seen = self._references_checked = 0
+
+    def _image_test_set(self) -> ImageTestSet | None:
+        if not any(system.run is not None for system in self.systems):
+            return None  # files need no torch
+        from nmt_cli.evaluation.captions import find_image_test_set
+
+        return find_image_test_set(self._request, self.systems)
 
     def result(self) -> Evaluation:
         """Translate, count, score."""
@@ -108,7 +125,7 @@ class EvaluationRun:
 
         found: dict[tuple[str, int], str] = {}
         for system in self.systems:
-            if system.run is not None:
+            if system.run is not None and system.captions is None:
                 result = next(one for one in evaluation.systems if one.name == system.name)
                 found |= attention_pictures(system, result)
         return found
@@ -116,16 +133,21 @@ class EvaluationRun:
     def _translate(self) -> None:
         for system in self.systems:
             if system.run is not None:
-                translate(
-                    system,
-                    self._test_set.source_lines(),
-                    search=self._request.search,
-                    device=self._request.device,
-                    report=self._report,
-                )
+                self._translate_with(system)
             elif system.exported is not None:
                 sources = self._test_set.source_lines()
                 translate_exported(system, sources, search=self._request.search, report=self._report)
+
+    def _translate_with(self, system: System) -> None:
+        search, device = self._request.search, self._request.device
+        if system.run is not None and system.run.config.model.reads_images:
+            from nmt_cli.evaluation.captions import ImageTestSet, caption
+
+            assert isinstance(self._test_set, ImageTestSet)
+            caption(system, self._test_set, search=search, device=device, report=self._report)
+            return
+        sources = self._test_set.source_lines()
+        translate(system, sources, search=search, device=device, report=self._report)
 
     def _training(self) -> TrainingWords | None:
         """The training data: the files in the request, or what the first run was trained on."""
@@ -203,6 +225,7 @@ class EvaluationRun:
                 *identity_warnings(system.name, text, texts.references),
                 *system_warnings(system.name, text, found.errors, details, tokenized),
             ],
+            captions=system.captions,
         )
 
     def _test_set_warnings(

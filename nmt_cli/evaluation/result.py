@@ -139,6 +139,22 @@ class RunDetails(Result):
     seconds: float
 
 
+class Pointing(Result):
+    """How often the word for an object has the most attention on the object, in percent."""
+
+    words: int
+    accuracy: float
+    chance: float  # the same for a position drawn at random
+
+
+class CaptionResult(Result):
+    """What can be measured of image captions only."""
+
+    images: int
+    exact: float  # percentage of captions that are equal to one of the references
+    pointing: Pointing | None  # None without attention, or if no object is known
+
+
 class SystemResult(Result):
     """Everything about one system."""
 
@@ -154,6 +170,7 @@ class SystemResult(Result):
     faults: OutputErrors  # the key of version 1 of the JSON format
     examples: Examples | None
     warnings: list[DataWarning]
+    captions: CaptionResult | None = None
 
     def score(self, metric: str) -> MetricScore:
         """The score on a metric, by the metric's name."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmt_cli.errors import UsageError
-from nmt_cli.evaluation.result import Evaluation, RunDetails, SystemResult
+from nmt_cli.evaluation.result import CaptionResult, Evaluation, RunDetails, SystemResult
 from nmt_cli.evaluation.texts import STANDARD_INPUT, Text, distinct_names, language_of
 from nmt_cli.export.opening import is_export, runtime_errors
 from nmt_cli.files.byte_stream import Progress, check_readable, uncompressed_name
@@ -33,6 +33,7 @@ class System:
     hypotheses: Sequence[str] | None = None
     details: RunDetails | None = None
     translator: Translator | None = None
+    captions: CaptionResult | None = None  # of a captioning model
 
     def open(self) -> Text:
         """The hypotheses, to be read from the beginning."""
@@ -83,7 +84,9 @@ def translate(
     """Translate with a run; `search` overrides its search settings."""
     assert system.run is not None
     run = system.run
-    translator, model = _load(run, search, device)
+    from nmt_cli.translator import Translator
+
+    translator, model = load_model(run, search, device, Translator)
     system.translator = translator
     began = time.monotonic()
     stage, done = f"translating with {system.name}", 0
@@ -166,13 +169,13 @@ def record_scores(evaluation: Evaluation, system: SystemResult) -> None:
     update_scores(folder, model_sha256=system.run.model_sha256)
 
 
-def _load(run: RunDirectory, search: Mapping[str, Any], device: str) -> tuple[Translator, str]:
+def load_model(
+    run: RunDirectory, search: Mapping[str, Any], device: str, kind: type[Translator]
+) -> tuple[Translator, str]:
     """The translator of a run, and the hash of its model."""
-    from nmt_cli.translator import Translator
-
     while True:
         model = run.model_sha256
-        translator = Translator.load(run.path, device=device, search=search)
+        translator = kind.load(run.path, device=device, search=search)
         if model is not None and run.model_sha256 == model:  # training may publish a new one at any moment
             return translator, model
 
@@ -181,7 +184,7 @@ def _open_run(path: Path) -> RunDirectory:
     from nmt_cli.run import RunDirectory
 
     run = RunDirectory.open(path)
-    run.check_kind(language_model=False)
+    run.check_kind(images=run.config.model.reads_images)
     return run
 
 

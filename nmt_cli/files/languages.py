@@ -11,7 +11,9 @@ from nmt_cli.errors import UsageError
 
 _SEPARATOR = re.compile(r"[-_@.]")
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-_TAKEN = ("arrow", "model")  # suffixes of other files
+_TAKEN = ("arrow", "model", "images", "objects")  # parts of the names of other files
+IMAGE = "image"
+"""The source language of captioned images: the source text of a pair is the name of its image."""
 
 
 @lru_cache(maxsize=1024)  # a file has few codes and many units
@@ -49,6 +51,16 @@ def text_names(split: str, source_lang: str, target_lang: str) -> tuple[str, ...
     if source_lang == target_lang:
         return f"{split}.source.{source_lang}", f"{split}.target.{target_lang}"
     return f"{split}.{source_lang}", f"{split}.{target_lang}"
+
+
+def images_name(split: str) -> str:
+    """The file with the images of a split."""
+    return f"{split}.images.npy"
+
+
+def objects_name(split: str) -> str:
+    """The file with the objects in the images of a split."""
+    return f"{split}.objects.json"
 
 
 def is_language(code: object) -> bool:

@@ -34,20 +34,24 @@ class Score(NamedTuple):
 
 
 def bleu(
-    hypotheses: Sequence[str], references: Sequence[str], *, tokenize: str = "13a", lowercase: bool = False
+    hypotheses: Sequence[str],
+    references: Sequence[str | None],
+    *more: Sequence[str | None],
+    tokenize: str = "13a",
+    lowercase: bool = False,
 ) -> Score:
-    """BLEU of detokenized text (Papineni et al. 2002; Post 2018)."""
+    """BLEU of detokenized text (Papineni et al. 2002; Post 2018). `more` are further references, None where missing."""
     metric = _bleu(tokenize, lowercase)
-    result = metric.corpus_score(list(hypotheses), [list(references)])
+    result = metric.corpus_score(list(hypotheses), [list(references), *map(list, more)])
     return Score("BLEU", float(result.score), str(metric.get_signature()))
 
 
-def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+def chrf(hypotheses: Sequence[str], references: Sequence[str | None], *more: Sequence[str | None]) -> Score:
     """chrF2: the F-score of character n-grams, with recall weighted twice as much as precision (Popović 2015)."""
     from sacrebleu.metrics import CHRF  # type: ignore[attr-defined]
 
     metric = CHRF()
-    result = metric.corpus_score(list(hypotheses), [list(references)])
+    result = metric.corpus_score(list(hypotheses), [list(references), *map(list, more)])  # type: ignore[arg-type, list-item]
     return Score("chrF2", float(result.score), str(metric.get_signature()))
 
 

@@ -6,6 +6,7 @@ scores               how well a source position matches a query
 attention            score, softmax, weighted sum; local attention, several heads, hard attention
 lstmn                a recurrent layer that attends to all its past states
 encoder              source words → h_i, in one direction or both; the bridge h → s_0
+image_encoder        an image or its features → h_i, one for each cell of a grid
 decoder              what decoders share: memory, state, layers; the readout s_t, y_{t-1}, c_t → features
 recurrent_decoders   Sutskever, Cho; Luong; GNMT; Bahdanau; Luong with input feeding
 transformer          attention in place of recurrence

@@ -69,6 +69,7 @@ class Attention(nn.Module):
     """e = score(q, keys);  α = normalizer(e);  c = reader(α, values)
 
     `hard`: α is one position, drawn in training, else the most probable one   (Xu et al. 2015, section 4.1)
+    `expected_share` of the training sentences get the expected context instead, with the gradient of soft attention.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Attention(nn.Module):
         *,
         window: Window | None = None,
         hard: bool = False,
+        expected_share: float = 0.0,
     ) -> None:
         super().__init__()
         self.score = score
@@ -86,6 +88,19 @@ class Attention(nn.Module):
         self.reader = reader
         self.window = window
         self.hard = hard
+        self.expected_share = expected_share
+        self.soft_start = False  # a training mode: hard attention is soft for now
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether α is one position, now."""
+        return self.hard and not (self.soft_start and self.training)
+
+    def draw_expected(self, mask: Tensor) -> Tensor | None:
+        """Which sentences of mask (B, S) get the expected context: (B,), or None if none do."""
+        if not (self.is_hard and self.training and self.expected_share):
+            return None
+        return torch.rand(len(mask), device=mask.device) < self.expected_share
 
     def keys(self, states: Tensor) -> Tensor:
         """What queries are compared with, computed once per sentence: h (B, S, H) → (B, …, S, A)."""
@@ -115,8 +130,12 @@ class Attention(nn.Module):
         values: Tensor,
         mask: Tensor,
         history: AttentionHistory = NO_HISTORY,
+        expected: Tensor | None = None,
     ) -> AttentionOutput:
-        """Query (B, Q, H), keys and values of h (B, S, H), mask (B, S) → context (B, Q, H), α (B, Q, S)."""
+        """Query (B, Q, H), keys and values of h (B, S, H), mask (B, S) → context (B, Q, H), α (B, Q, S).
+
+        expected: (B,) the sentences for which hard attention uses the expectation
+        """
         e = self.score(query, keys) if history.coverage is None else self.score(query, keys, history.coverage)
         weights = None
         if self.window is not None:
@@ -125,20 +144,24 @@ class Attention(nn.Module):
         if weights is not None:
             alpha = alpha * (weights if alpha.dim() == 3 else weights[:, None])
         probabilities = None
-        if self.hard:
+        if self.is_hard:
             probabilities, alpha = alpha, pick(alpha, draw=self.training)
+            if expected is not None:
+                alpha = torch.where(expected[:, None, None], probabilities, alpha)
         context = self.reader(alpha, values)  # (B, Q, H)
         return AttentionOutput(context, alpha if alpha.dim() == 3 else alpha.mean(dim=1), probabilities)
 
-    def all_steps(self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> AttentionOutput:
+    def all_steps(
+        self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, expected: Tensor | None = None
+    ) -> AttentionOutput:
         """All T steps of teacher forcing, query (B, T, H): at once, unless a step depends on earlier weights."""
         if not self.covers:
             steps = None if self.window is None else torch.arange(query.shape[1], device=query.device)[None]
-            output: AttentionOutput = self(query, keys, values, mask, AttentionHistory(steps))
+            output: AttentionOutput = self(query, keys, values, mask, AttentionHistory(steps), expected)
             return output
         history, outputs = self.initial_history(mask, 1), list[AttentionOutput]()
         for q in query[:, None].unbind(dim=2):  # (B, 1, H)
-            outputs.append(self(q, keys, values, mask, history))
+            outputs.append(self(q, keys, values, mask, history, expected))
             history = history.after(outputs[-1].alpha)
         return join_steps(outputs)
 
@@ -307,4 +330,5 @@ def build_attention(config: ModelConfig) -> Attention:
         reader=weighted_sum if heads is None else HeadedReader(H, heads),
         window=window,
         hard=config.hard_attention,
+        expected_share=config.expected_context,
     )

@@ -80,6 +80,7 @@ class Bridged(NamedTuple):
 
     initial: tuple[CellState, ...]  # s_0 of each layer, each (B, H)
     summary: Tensor | None  # (B, H) c, if it is fed to every step
+    first_input: Tensor | None = None  # (B, E) what the decoder reads before the first word
 
 
 class Bridge(nn.Module):
@@ -88,6 +89,7 @@ class Bridge(nn.Module):
     copy:        s_0 = h_n, layer by layer                    (Sutskever et al. 2014; Luong et al. 2015)
     projection:  s_0 = tanh(W h_n), h_n of the top layer      (Cho et al. 2014; Bahdanau et al. 2015, A.2.2)
     mean:        s_0 = tanh(W Σ_i h_i / n)                    (Sennrich et al. 2017, Nematus, section 3)
+    input:       s_0 = RNN(W Σ_i h_i / n, 0), a first input   (Vinyals et al. 2015, equation 10)
     zero:        s_0 = 0                                      (language models, which have no h)
 
     Each layer (and the cell c_0 of an LSTM) has its own W. A bidirectional h_n concatenates the last states of both
@@ -102,7 +104,9 @@ class Bridge(nn.Module):
         self.hidden_size = H
         self.layers = config.decoder_layers
         self.parts = 0 if config.cell == "transformer" else CELLS[config.cell].parts
-        self.W = nn.Linear(H, self.layers * self.parts * H) if self.kind in ("projection", "mean") else None
+        sizes = {"projection": self.layers * self.parts * H, "input": config.embedding_size}
+        sizes["mean"] = sizes["projection"]
+        self.W = nn.Linear(H, sizes[self.kind]) if self.kind in sizes else None
         self.V = nn.Linear(H, H) if config.context_every_step else None
 
     def forward(self, encoded: Encoded, mask: Tensor) -> Bridged:
@@ -111,11 +115,13 @@ class Bridge(nn.Module):
         if self.W is None:
             states = encoded.states
             return Bridged(self.zero(len(states), states) if self.kind == "zero" else encoded.last, c)
-        if self.kind == "mean":
+        if self.kind in ("mean", "input"):
             n = mask.sum(dim=1, keepdim=True).clamp(min=1)  # (B, 1)
             h = (encoded.states * mask[..., None]).sum(dim=1) / n  # (B, H)
         else:
             h = encoded.last[-1][0] if c is None else c  # (B, H)
+        if self.kind == "input":
+            return Bridged(self.zero(len(h), h), c, self.W(h))  # (B, E)
         s_0 = torch.tanh(self.W(h)).chunk(self.layers * self.parts, dim=-1)  # layers × parts of (B, H)
         return Bridged(tuple(s_0[i : i + self.parts] for i in range(0, len(s_0), self.parts)), c)
 

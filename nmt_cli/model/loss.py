@@ -38,6 +38,7 @@ def hard_attention_loss(
     baseline: Tensor,
     scale: float,
     entropy_weight: float,
+    expected: Tensor | None = None,
 ) -> Tensor:
     """What teaches hard attention where to look: REINFORCE   (Xu et al. 2015, equations 11 and 12)
 
@@ -48,7 +49,8 @@ def hard_attention_loss(
     for any b; a good one reduces the variance. The entropy of α_t keeps the choice open.
 
     attention (B, T, S) is 1 at s_t; probabilities α (B, T, S); losses (M,) of the words at `counted` (M,), flat
-    indices b·T + t, each of which stands for `scale` words; positions (N,) of all real words.
+    indices b·T + t, each of which stands for `scale` words; positions (N,) of all real words; expected (B,) are
+    the sentences without a draw, whose gradient is that of soft attention.
     """
     B, T, _ = probabilities.shape
     log_alpha = probabilities.clamp(min=torch.finfo(probabilities.dtype).tiny).log()  # (B, T, S)
@@ -57,6 +59,8 @@ def hard_attention_loss(
     excess = (losses.to(log_p.dtype) + baseline.to(log_p.dtype)) * scale  # (M,) ℓ_t + b
     excess = log_p.new_zeros(B * T).index_copy(0, counted, excess).view(B, T)
     advantage = excess.flip(1).cumsum(dim=1).flip(1)  # (B, T) A_t
+    if expected is not None:
+        advantage = advantage.masked_fill(expected[:, None], 0.0)
     terms = log_p * advantage.detach() - entropy_weight * entropy  # (B, T)
     return terms.flatten().index_select(0, positions).sum()
 
@@ -66,6 +70,17 @@ def coverage_loss(attention: Tensor, positions: Tensor) -> Tensor:
     coverage = attention.cumsum(dim=1) - attention  # (B, T, S) β
     repeated = torch.minimum(attention, coverage).sum(dim=-1)  # (B, T)
     return repeated.flatten().index_select(0, positions).sum()
+
+
+def doubly_stochastic_loss(attention: Tensor, positions: Tensor, mask: Tensor) -> Tensor:
+    """Σ_i (1 - Σ_t α_ti)², t over real words and i over real positions   (Xu et al. 2015, equation 14)
+
+    attention α (B, T, S), positions (N,) flat indices b·T + t of the real words, mask (B, S)
+    """
+    B, T, _ = attention.shape
+    real = attention.new_zeros(B * T).index_fill(0, positions, 1.0).view(B, T)
+    total = (real[:, None] @ attention)[:, 0]  # (B, S) Σ_t α_ti
+    return ((1 - total).square() * mask).sum()
 
 
 def draw_subset(lengths: Tensor, fraction: float) -> Tensor:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import NamedTuple, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from nmt_cli.config.model import ModelConfig
@@ -24,7 +24,7 @@ from nmt_cli.model.attention import NO_HISTORY, AttentionHistory, AttentionOutpu
 from nmt_cli.model.decoder import Decoded, RecurrentDecoder, RecurrentMemory, RecurrentState, RecurrentStateT
 from nmt_cli.model.encoder import Bridged
 from nmt_cli.model.fast.unroll import can_unroll, fast_unroll
-from nmt_cli.model.recurrent import LayerState
+from nmt_cli.model.recurrent import CellState, LayerState
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,11 @@ class PlainDecoder(RecurrentDecoder[PlainMemory, RecurrentState]):
 
     def build_memory(self, states: Tensor, bridged: Bridged, mask: Tensor) -> PlainMemory:
         """s_0 and c; the states h (B, S, H) are not needed any more."""
-        return PlainMemory(mask, bridged.initial, bridged.summary)
+        initial = bridged.initial
+        if bridged.first_input is not None:
+            _, layers = self.run_layers(bridged.first_input[:, None], initial, one_step=False)  # (B, 1, H)
+            initial = cast(tuple[CellState, ...], layers)
+        return PlainMemory(mask, initial, bridged.summary)
 
     def start(self, memory: PlainMemory, beam: int) -> RecurrentState:
         """s_0 for `beam` hypotheses of every sentence."""
@@ -85,6 +89,7 @@ class AttentionMemory(RecurrentMemory):
 
     keys: Tensor  # (B, S, A) what queries are compared with
     values: Tensor  # (B, S, H) what is read: h_s
+    expected: Tensor | None  # (B,) hard attention: the sentences that get the expected context
 
 
 class AttentionDecoder(RecurrentDecoder[AttentionMemory, RecurrentStateT]):
@@ -98,7 +103,11 @@ class AttentionDecoder(RecurrentDecoder[AttentionMemory, RecurrentStateT]):
     def build_memory(self, states: Tensor, bridged: Bridged, mask: Tensor) -> AttentionMemory:
         """Keys and values of h (B, S, H)."""
         return AttentionMemory(
-            mask, bridged.initial, keys=self.attention.keys(states), values=self.attention.values(states)
+            mask,
+            bridged.initial,
+            keys=self.attention.keys(states),
+            values=self.attention.values(states),
+            expected=self.attention.draw_expected(mask),
         )
 
     def start(self, memory: AttentionMemory, beam: int) -> RecurrentStateT:
@@ -108,8 +117,14 @@ class AttentionDecoder(RecurrentDecoder[AttentionMemory, RecurrentStateT]):
 
     def attend(self, query: Tensor, memory: AttentionMemory, history: AttentionHistory) -> AttentionOutput:
         """e_s = score(q, h_s);  α = softmax(e);  c = Σ_s α_s h_s: one step, query (B, K, H)"""
-        output: AttentionOutput = self.attention(query, memory.keys, memory.values, memory.mask, history)
+        output: AttentionOutput = self.attention(
+            query, memory.keys, memory.values, memory.mask, history, memory.expected
+        )
         return output
+
+    def attend_all(self, queries: Tensor, memory: AttentionMemory) -> AttentionOutput:
+        """The same for all T steps at once, queries (B, T, H)."""
+        return self.attention.all_steps(queries, memory.keys, memory.values, memory.mask, memory.expected)
 
 
 class LuongDecoder(AttentionDecoder[RecurrentState]):
@@ -129,7 +144,7 @@ class LuongDecoder(AttentionDecoder[RecurrentState]):
     def decode(self, memory: AttentionMemory, y: Tensor, *, attention: bool = True) -> Decoded:
         """Word vectors y (B, T, E) of all steps → features (B, T, F), attention (B, T, S)."""
         s, _ = self.run_layers(y, self.initial_layers(memory), one_step=False)  # (B, T, H)
-        c, alpha, probabilities = self.attention.all_steps(s, memory.keys, memory.values, memory.mask)
+        c, alpha, probabilities = self.attend_all(s, memory)
         return Decoded(self.dropout(self.readout(s, y, c)), alpha, probabilities)  # (B, T, F), (B, T, S)
 
     def step(
@@ -158,7 +173,7 @@ class GNMTDecoder(AttentionDecoder[RecurrentState]):
         """Word vectors y (B, T, E) of all steps → features (B, T, F), attention (B, T, S)."""
         bottom, *upper = self.initial_layers(memory)
         s, _ = self.run_layers(y, [bottom], one_step=False)  # (B, T, H)
-        c, alpha, probabilities = self.attention.all_steps(s, memory.keys, memory.values, memory.mask)
+        c, alpha, probabilities = self.attend_all(s, memory)
         x, _ = self.run_layers(s, upper, first=1, context=c, one_step=False)  # (B, T, H)
         return Decoded(self.dropout(self.readout(x, y, c)), alpha, probabilities)  # (B, T, F), (B, T, S)
 
@@ -201,6 +216,7 @@ class SequentialDecoder(AttentionDecoder[RecurrentStateT]):
     def __init__(self, config: ModelConfig, fed_size: int) -> None:
         super().__init__(config, config.embedding_size + fed_size, upper_size=config.hidden_size)
         self.cell = config.cell
+        self.gate: nn.Linear | None = None  # of the context
         self.input_sizes = [config.embedding_size, fed_size]
 
     def advance(
@@ -286,6 +302,7 @@ class BahdanauDecoder(SequentialDecoder[RecurrentState]):
 
     e_ts = v · tanh(W s_{t-1} + U h_s)                      `scores.Additive`
     α_t = softmax(e_t);  c_t = Σ_s α_ts h_s                 `attention.Attention`
+    c_t ← β_t c_t,  β_t = σ(w · s_{t-1} + b)                with `context_gate` (Xu et al. 2015, section 4.2.1)
     s_t = GRU([y_{t-1}; c_t], s_{t-1})                      `recurrent.gru_cell`
     t_t = maxout(U_o s_t + V_o y_{t-1} + C_o c_t)           `decoder.DeepOutput`
     """
@@ -294,6 +311,8 @@ class BahdanauDecoder(SequentialDecoder[RecurrentState]):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config, fed_size=config.hidden_size)
+        if config.context_gate:
+            self.gate = nn.Linear(config.hidden_size, 1)
 
     def advance(
         self, word: Tensor, W_fed: Map, state: RecurrentState, memory: AttentionMemory, masks: Masks = ()
@@ -301,6 +320,8 @@ class BahdanauDecoder(SequentialDecoder[RecurrentState]):
         """c_t = attend(s_{t-1});  s_t = GRU(W_y y_{t-1} + b + W_fed c_t, s_{t-1})"""
         s_before = state.layers[-1][0]  # (B, K, H) s_{t-1}
         c, alpha, probabilities = self.attend(s_before, memory, state.history)  # (B, K, H), (B, K, S)
+        if self.gate is not None:
+            c = torch.sigmoid(self.gate(s_before)) * c  # (B, K, H) β_t c_t
         s, layers = self.update(word + W_fed(c), state.layers, masks)  # (B, K, H) s_t
         return Steps(s, c, alpha, c, probabilities), RecurrentState(layers, state.history.after(alpha))
 

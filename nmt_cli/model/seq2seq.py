@@ -12,10 +12,20 @@ from nmt_cli.errors import ConfigError
 from nmt_cli.model.decoder import Decoded, Decoder
 from nmt_cli.model.encoder import Bridge, Encoder, reversal, take
 from nmt_cli.model.fast.cross_entropy import chunked_cross_entropy
-from nmt_cli.model.loss import BASELINE_DECAY, coverage_loss, draw_subset, hard_attention_loss, mix_inputs
+from nmt_cli.model.image_encoder import ImageEncoder
+from nmt_cli.model.loss import (
+    BASELINE_DECAY,
+    coverage_loss,
+    doubly_stochastic_loss,
+    draw_subset,
+    hard_attention_loss,
+    mix_inputs,
+)
 from nmt_cli.model.protocol import TEACHER_FORCING, Loss, Memory, ScheduledSampling, State, padding_mask
 from nmt_cli.model.recurrent import Dropout, WordDropout
 from nmt_cli.model.recurrent_decoders import (
+    AttentionDecoder,
+    AttentionMemory,
     BahdanauDecoder,
     GNMTDecoder,
     LuongDecoder,
@@ -50,6 +60,7 @@ class Seq2Seq(nn.Module):
         self.reverse_source = config.reverse_source
         self.entropy_weight = config.entropy_weight
         self.coverage_weight = config.coverage_loss
+        self.doubly_stochastic_weight = config.doubly_stochastic
         # b of REINFORCE, the moving average of log p(y_t); initially all words are equally probable.
         self.baseline: Tensor | None
         first = torch.tensor(-math.log(target_words.num_embeddings)) if config.hard_attention else None
@@ -62,8 +73,14 @@ class Seq2Seq(nn.Module):
     def encode(self, source: Tensor, lengths: Tensor) -> Memory:
         """Source (B, S) with `lengths` (B,) on the CPU → memory; a language model ignores the source.
 
+        An image is (B, height, width, 3), or its features (B, S, D); its length is not needed.
         If the encoder reads the source backwards (Sutskever et al. 2014, section 3.3), memory is in source order again.
         """
+        if isinstance(self.encoder, ImageEncoder):
+            encoded = self.encoder(source)  # (B, L, H)
+            mask = torch.ones(encoded.states.shape[:2], dtype=torch.bool, device=source.device)  # (B, L)
+            found: Memory = self.decoder.build_memory(encoded.states, self.bridge(encoded, mask), mask)
+            return found
         mask = padding_mask(lengths, source.shape[1], source.device)  # (B, S)
         if self.encoder is None:
             return PlainMemory(mask, self.bridge.zero(len(mask), self.target_words.weight), None)
@@ -108,8 +125,9 @@ class Seq2Seq(nn.Module):
         inputs = batch.target_inputs
         if scheduled_sampling.probability > 0:
             inputs = mix_inputs(self, memory, inputs, scheduled_sampling)
-        explores = self.baseline is not None and self.training
-        decoded = self._decode(memory, inputs, attention=explores or self.coverage_weight > 0)
+        explores = self.baseline is not None and self.training and self._is_hard
+        weighs = self.coverage_weight > 0 or self.doubly_stochastic_weight > 0
+        decoded = self._decode(memory, inputs, attention=explores or weighs)
         positions, labels = batch.positions, batch.labels  # (N,) each
         if token_fraction < 1:
             subset = draw_subset(batch.target_lengths, token_fraction).to(labels.device, non_blocking=True)
@@ -131,6 +149,7 @@ class Seq2Seq(nn.Module):
             assert decoded.attention is not None
             assert decoded.probabilities is not None
             assert self.baseline is not None
+            expected = memory.expected if isinstance(memory, AttentionMemory) else None
             total = total + hard_attention_loss(
                 decoded.attention,
                 decoded.probabilities,
@@ -140,10 +159,17 @@ class Seq2Seq(nn.Module):
                 baseline=self.baseline,
                 scale=1 / token_fraction,
                 entropy_weight=self.entropy_weight,
+                expected=expected,
             )
         if self.coverage_weight:
             assert decoded.attention is not None
             total = total + self.coverage_weight * coverage_loss(decoded.attention, batch.positions)
+        if self.doubly_stochastic_weight:
+            # Hard attention: of the probabilities, because a sampled position has no gradient.
+            alpha = decoded.attention if decoded.probabilities is None else decoded.probabilities
+            assert alpha is not None
+            extra = doubly_stochastic_loss(alpha, batch.positions, cast(Any, memory).mask)
+            total = total + self.doubly_stochastic_weight * extra
         return Loss(total, cross_entropy, len(batch.labels))
 
     def forward(self, batch: Batch, **options: Any) -> Loss:
@@ -158,6 +184,15 @@ class Seq2Seq(nn.Module):
             # An update skipped because it is not finite must not change the baseline either.
             self.baseline.lerp_(torch.where(reward.isfinite(), reward, self.baseline), 1 - BASELINE_DECAY)
 
+    def start_softly(self, soft: bool) -> None:
+        """A training mode: with `soft`, hard attention is soft attention as long as the model is in training mode."""
+        if isinstance(self.decoder, AttentionDecoder):
+            self.decoder.attention.soft_start = soft
+
+    @property
+    def _is_hard(self) -> bool:
+        return isinstance(self.decoder, AttentionDecoder) and self.decoder.attention.is_hard
+
     def _decode(self, memory: Memory, inputs: Tensor, *, attention: bool) -> Decoded:
         return self.decoder.decode(memory, self._word_vectors(self.target_words, inputs), attention=attention)
 
@@ -166,8 +201,10 @@ class Seq2Seq(nn.Module):
         return x
 
 
-def build_encoder(config: ModelConfig) -> Encoder | TransformerEncoder | None:
+def build_encoder(config: ModelConfig) -> Encoder | TransformerEncoder | ImageEncoder | None:
     """The encoder that the settings need; a language model has none."""
+    if config.reads_images:
+        return ImageEncoder(config)
     if config.is_language_model:
         return None
     return TransformerEncoder(config) if config.cell == "transformer" else Encoder(config)
@@ -214,7 +251,7 @@ def blank_model(
     with torch.random.fork_rng(devices=[]):
         target_words = nn.Embedding(target_vocabulary_size, config.embedding_size, padding_idx=PAD)
         source_words = target_words
-        if tying != "all" and not config.is_language_model:
+        if tying != "all" and not config.is_language_model and not config.reads_images:
             source_words = nn.Embedding(source_vocabulary_size, config.embedding_size, padding_idx=PAD)
         return Seq2Seq(config, source_words, target_words, tied=tying != "none")
 
@@ -236,6 +273,7 @@ def initialize(model: nn.Module, generator: torch.Generator) -> None:
     """Initialize every weight of the model, in the order of its modules.
 
     recurrent weights     orthogonal, each gate separately                          (Saxe et al. 2014)
+    convolutions          uniform in ±√(6 / fan_in)                                 (He et al. 2015)
     other matrices        uniform in ±√(6 / (fan_in + fan_out)), each gate too      (Glorot & Bengio 2010)
     word vectors          normal with standard deviation 1/√E; that of <pad> is 0
     biases                0, but 1 for the forget gate of an LSTM                   (Jozefowicz et al. 2015)
@@ -247,13 +285,18 @@ def initialize(model: nn.Module, generator: torch.Generator) -> None:
             nn.init.xavier_uniform_(module.weight, generator=generator)
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
+        elif isinstance(module, nn.Conv2d):
+            nn.init.kaiming_uniform_(module.weight, nonlinearity="relu", generator=generator)
+            assert module.bias is not None
+            nn.init.zeros_(module.bias)
         elif isinstance(module, nn.LayerNorm):
             nn.init.ones_(module.weight)
             nn.init.zeros_(module.bias)
     for module in model.modules():  # last: a tied vocabulary projection shares these weights
         if isinstance(module, nn.Embedding):
             nn.init.normal_(module.weight, std=module.embedding_dim**-0.5, generator=generator)
-            module.weight[PAD] = 0
+            if module.padding_idx is not None:
+                module.weight[PAD] = 0
 
 
 def _initialize_recurrent(module: nn.RNNBase, generator: torch.Generator) -> None:

@@ -39,10 +39,18 @@ class DataCard:
     drop_log: DropLog
     warnings: Sequence[DataWarning]
     vocabularies: Vocabularies
+    images: dict[str, int] | None = None  # of each split, if the sources are images
 
     @property
     def _unit(self) -> str:
+        if self.request.has_images:
+            return "captions"
         return "lines" if self.request.is_monolingual else "pairs"
+
+    @property
+    def _is_one_sided(self) -> bool:
+        """Whether only the target is text."""
+        return self.request.is_monolingual or self.request.has_images
 
     def tables(self) -> Iterator[CardTable]:
         """The figures as tables, formatted."""
@@ -66,9 +74,15 @@ class DataCard:
             (name, language, f"{split.pairs:,}", *_figures(side))
             for name, split in self.splits.items()
             for language, side in ((source, split.source), (target, split.target))
-            if language
+            if language and not (self.request.has_images and side is split.source)
         ]
         yield CardTable("Tokens", headings, rows)
+        if self.images is not None:
+            counts_of = [
+                (name, f"{count:,}", f"{self.splits[name].pairs / max(1, count):.2f}")
+                for name, count in self.images.items()
+            ]
+            yield CardTable("Images", ("split", "images", "captions per image"), counts_of)
         yield CardTable("Vocabulary and memory", ("what", "value"), list(self._vocabulary_and_memory()))
 
     def _vocabulary_and_memory(self) -> Iterator[tuple[str, str]]:
@@ -110,6 +124,7 @@ class DataCard:
                 name: {"origin": self.origins.get(name, "the training corpora"), **split.to_json()}
                 for name, split in self.splits.items()
             },
+            **({} if self.images is None else {"images": self.images}),
             "vocabulary": {
                 "kind": vocabularies.source.kind,
                 "joint": vocabularies.joint,
@@ -154,7 +169,7 @@ class DataCard:
         columns = zip(histogram_labels(), train.source.histogram, train.target.histogram, strict=True)
         rows = [(label, f"{source:,}", f"{target:,}") for label, source, target in columns]
         table = CardTable("", ("tokens", self.request.source_lang, self.request.target_lang), rows)
-        if not self.request.is_monolingual:
+        if not self._is_one_sided:
             return table
         return CardTable("", ("tokens", self.request.target_lang), [(row[0], row[2]) for row in rows])
 

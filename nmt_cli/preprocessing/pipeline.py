@@ -7,7 +7,7 @@ with any number of workers.
 
 import shutil
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -30,8 +30,9 @@ from nmt_cli.data.directory import CorpusRows, DataDirectory, SplitWriter
 from nmt_cli.errors import CorpusError, DataWarning, UsageError
 from nmt_cli.files.atomic import MANIFEST, new_directory, new_file
 from nmt_cli.files.byte_stream import Progress
-from nmt_cli.files.languages import check_language
+from nmt_cli.files.languages import IMAGE, check_language
 from nmt_cli.files.manifest import Manifest, data_refusal
+from nmt_cli.preprocessing.captions import parse_specs, preprocess_images
 from nmt_cli.preprocessing.card import DataCard, write_card
 from nmt_cli.preprocessing.encoding import Page, PageEncoder, SplitStatistics
 from nmt_cli.preprocessing.request import PreprocessRequest, Reporter, for_monolingual_text, with_vocabulary
@@ -46,26 +47,39 @@ _CHARACTERS_PER_PIECE = 100
 
 def preprocess(request: PreprocessRequest, report: Reporter = lambda report: None) -> DataCard:
     """Write the data directory `request.out` and return its data card."""
+    if request.has_images:
+        request = replace(request, source_lang=IMAGE)
     for language in (request.source_lang, request.target_lang)[request.is_monolingual :]:
         check_language(language)
     if not request.train:
         raise UsageError("there is no training corpus", hint="give at least one with --train SPEC")
     if request.is_monolingual:
         request = replace(request, settings=for_monolingual_text(request.settings))
-    specs = {name: _parse(request, getattr(request, name)) for name in ("train", *HELD_OUT)}
-    _check_dropped(request, specs)
+    if request.has_images:
+        settings = for_monolingual_text(request.settings, what="the sources are images")
+        request = replace(request, settings=settings)
+        specs, paths = (
+            {},
+            [spec.path for group in parse_specs(request).values() for spec in group if spec.path],
+        )
+    else:
+        specs = {name: _parse(request, getattr(request, name)) for name in ("train", *HELD_OUT)}
+        paths = [file for group in specs.values() for spec in group for file in spec.paths]
+    _check_dropped(request, paths)
     vocabularies = None
     if request.vocabulary is not None:
-        vocabularies = _given_vocabularies(request.vocabulary)
+        vocabularies = given_vocabularies(request.vocabulary)
         request = replace(request, settings=with_vocabulary(request.settings, vocabularies))
     with (
         new_directory(request.out, overwrite=request.overwrite, refusal=data_refusal) as directory,
         _drop_log(request) as drop_log,
     ):
+        if request.has_images:
+            return preprocess_images(request, report, directory, drop_log, vocabularies)
         return _Run(request, report, directory, drop_log).execute(specs, vocabularies)
 
 
-def _given_vocabularies(path: Path) -> Vocabularies:
+def given_vocabularies(path: Path) -> Vocabularies:
     """The vocabularies of a data or run directory, compared with its manifest, or of any other directory."""
     listed = (path / MANIFEST).exists()
     kind = "run" if (path / "run.json").exists() else "data"
@@ -78,13 +92,12 @@ def _parse(request: PreprocessRequest, texts: Sequence[str]) -> list[Spec]:
     ]
 
 
-def _check_dropped(request: PreprocessRequest, specs: Mapping[str, Sequence[Spec]]) -> None:
+def _check_dropped(request: PreprocessRequest, corpora: Sequence[Path]) -> None:
     """The list of dropped pairs must neither replace a corpus nor be inside the output directory."""
     if request.dropped is None:
         return
     path, out = request.dropped.resolve(), request.out.resolve()
-    inputs = {file.resolve() for group in specs.values() for spec in group for file in spec.paths}
-    if path in inputs:
+    if path in {file.resolve() for file in corpora}:
         raise UsageError(
             f"--dropped {request.dropped} is one of the corpora", hint="choose another file name"
         )

@@ -15,11 +15,12 @@ from nmt_cli.vocabulary import Vocabularies
 class PreprocessRequest:
     """What to read, where to write, and with which settings."""
 
-    source_lang: str  # "": monolingual text
+    source_lang: str  # "": monolingual text; "image": captioned images
     target_lang: str
     train: Sequence[str]  # SPECs
     valid: Sequence[str] = ()
     test: Sequence[str] = ()
+    images: Sequence[Path] = ()  # folders of images, or a file of features; for captioned images only
     out: Path
     settings: Resolved = field(default_factory=resolve)
     vocabulary: Path | None = None  # a directory with sentencepiece models to use instead of training one
@@ -31,6 +32,11 @@ class PreprocessRequest:
     def is_monolingual(self) -> bool:
         """Whether the text is monolingual, for a language model: the source of every pair is empty."""
         return not self.source_lang
+
+    @property
+    def has_images(self) -> bool:
+        """Whether the sources are images."""
+        return bool(self.images)
 
 
 Report = Progress | DataWarning
@@ -68,7 +74,7 @@ def with_vocabulary(settings: Resolved, vocabularies: Vocabularies) -> Resolved:
     return Resolved(config, {**settings.provenance, **layers})
 
 
-def for_monolingual_text(settings: Resolved) -> Resolved:
+def for_monolingual_text(settings: Resolved, *, what: str = "the text is monolingual") -> Resolved:
     """The settings without filters that compare source and target; enabling one explicitly is an error."""
     config = settings.config
     asked = [
@@ -83,7 +89,7 @@ def for_monolingual_text(settings: Resolved) -> Resolved:
     ]
     if asked:
         raise UsageError(
-            f"{' and '.join(asked)} cannot be set: the text is monolingual",
+            f"{' and '.join(asked)} cannot be set: {what}",
             hint="leave it out, or give the source language with --source-lang",
         )
     off = {"copy_of_source": False, "length_ratio": False}

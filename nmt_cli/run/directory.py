@@ -6,7 +6,7 @@
     model.safetensors        the model: the best checkpoint, or the average of the best
     shared.model             the vocabulary, or source.model and target.model
     normalization.tsv        replacements to apply to text, if any
-    valid.*, test.*          raw text
+    valid.*, test.*          raw text; for captions also the images
 
     README.md                model card
     metrics.jsonl            one line per report of training, drawn in curves.svg
@@ -36,10 +36,11 @@ import torch
 
 from nmt_cli.config import Config, Resolved
 from nmt_cli.corpus.cleaning import Normalization, parse_replacements, placeholder_symbols
+from nmt_cli.data.images import Boxes, Images, read_objects
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files.atomic import FileFacts, cannot_write, new_directory
 from nmt_cli.files.guarded import GuardedDirectory, read_all
-from nmt_cli.files.languages import text_names
+from nmt_cli.files.languages import images_name, objects_name, text_names
 from nmt_cli.files.manifest import Manifest, run_refusal, write_manifest
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.seq2seq import blank_model, expected_weights
@@ -134,10 +135,30 @@ class RunDirectory:
             raise DirectoryError(f"{one} and {other} have different numbers of lines", hint=_RECOPY)
         return source, target
 
-    def check_kind(self, *, language_model: bool) -> None:
-        """Raise an error if this is a language model where a translation model is needed, or vice versa."""
-        if self.config.model.is_language_model == language_model:
+    def images(self, split: str) -> Images | None:
+        """The images of the validation or test set, in the order of their numbers, if the sources are images."""
+        return Images.open_verified(self.files, split) if images_name(split) in self.files else None
+
+    def objects(self, split: str) -> list[Boxes] | None:
+        """The objects in each of these images, if they are known."""
+        images = self.images(split)
+        return None if images is None else read_objects(self.files, split, len(images))
+
+    def check_kind(self, *, language_model: bool = False, images: bool = False) -> None:
+        """Raise an error if this model is of another kind than the command needs: by default, one that translates."""
+        model = self.config.model
+        if model.is_language_model == language_model and model.reads_images == images:
             return
+        if model.reads_images:
+            raise UsageError(
+                f"{self.path} is a captioning model, whose sources are images",
+                hint=f"use nmt caption {self.path} IMAGE, nmt explain or nmt evaluate",
+            )
+        if images:
+            raise UsageError(
+                f"{self.path} is not a captioning model: its sources are text",
+                hint="train one on images: nmt preprocess --images, then nmt train --preset xu2015",
+            )
         if language_model:
             raise UsageError(
                 f"{self.path} is a translation model, not a language model",
@@ -234,6 +255,7 @@ def _fill(folder: Path, facts: RunFacts, resolved: Resolved, data: DataDirectory
 
 def _texts_of(data: DataDirectory) -> list[str]:
     names = [name for split in HELD_OUT for name in text_names(split, data.source_lang, data.target_lang)]
+    names += [name(split) for split in HELD_OUT for name in (images_name, objects_name)]
     names.append(NORMALIZATION)
     return [name for name in names if name in data.files]
 

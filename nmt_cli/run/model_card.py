@@ -54,6 +54,9 @@ def purpose(run: RunDirectory) -> tuple[str, str]:
     if run.config.model.is_language_model:
         use = "Continue text with: `nmt generate DIRECTORY TEXT`, where DIRECTORY is this one"
         return f"# Language model for {facts.target_lang}", use
+    if run.config.model.reads_images:
+        use = "Describe images with: `nmt caption DIRECTORY IMAGE`, where DIRECTORY is this one"
+        return f"# Image captions in {facts.target_lang}", use
     use = "Translate with: `nmt translate DIRECTORY < text`, where DIRECTORY is this one"
     return f"# Translation from {facts.source_lang} to {facts.target_lang}", use
 

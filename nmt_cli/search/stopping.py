@@ -4,15 +4,16 @@ A stopping rule is a value: each step returns the next rule and which sentences 
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.search.penalties import LengthNormalization
-from nmt_cli.vocabulary.token_ids import PAD, Ragged
+from nmt_cli.vocabulary.token_ids import PAD
 
 
 class StepScores(NamedTuple):
@@ -136,7 +137,20 @@ def rows_to_keep(done: Tensor, remaining: int, width: int) -> Tensor | None:
     return done.byte().argsort(stable=True)[:count].sort().values
 
 
-def pad_rows(ids: Ragged) -> Ragged:
+class Sources(Protocol):
+    """The sources of a batch: token ids, or images."""
+
+    def __len__(self) -> int: ...
+
+    def take(self, rows: NDArray[np.int64]) -> Self:
+        """Some of the rows, in that order."""
+        ...
+
+
+SourcesT = TypeVar("SourcesT", bound=Sources)
+
+
+def pad_rows(ids: SourcesT) -> SourcesT:
     """Pad batches of 2 to 15 rows to 16, with copies of the last row, which is the shortest.
 
     A single sentence is not padded, because someone may be waiting: 16 rows take up to 2.5 times as long.

@@ -15,6 +15,7 @@ from nmt_cli.config import TrainConfig
 from nmt_cli.data.batches import Batch, RankBatch, collate
 from nmt_cli.errors import TrainingError
 from nmt_cli.model import ScheduledSampling, Seq2Seq
+from nmt_cli.model.image_encoder import ImageEncoder
 from nmt_cli.run.weights import load_weights, weights_of
 from nmt_cli.training.distributed import ProcessGroup
 from nmt_cli.training.optimization import MovingAverage, Optimization, Precision
@@ -47,6 +48,8 @@ class Learner:
         double = torch.float32 if device.type == "mps" else torch.float64
         self.sums = torch.zeros(2, dtype=double, device=device)
         self._empty_batch = collate([[]], [[]])
+        if isinstance(model.encoder, ImageEncoder):
+            self._empty_batch = self._empty_batch._replace(source=model.encoder.blank())
 
     @property
     def inference_model(self) -> Seq2Seq:
@@ -60,6 +63,7 @@ class Learner:
         has to be saved.
         """
         torch.manual_seed(_seed(self._config.seed, update, self._group.rank))
+        self.model.start_softly(update <= self._config.soft_updates)
         tokens = sum(rank_batch.tokens for rank_batch in rank_batches)
         scheduled_sampling = ScheduledSampling(
             sampling_probability(self._config, update), self._config.sampled_word

@@ -8,7 +8,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nmt_cli.config import LANGUAGE_MODEL_PRESETS, PRESETS, Config, Resolved, corpus_defaults, setting_names
+from nmt_cli.config import (
+    LANGUAGE_MODEL_PRESETS,
+    PRESETS,
+    Config,
+    ModelConfig,
+    Resolved,
+    corpus_defaults,
+    setting_names,
+)
 from nmt_cli.config.section import problems
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.errors import ConfigError
@@ -39,6 +47,7 @@ def with_data_settings(settings: Resolved, data: DataDirectory) -> Resolved:
     """
     names = [name for name in setting_names() if name.startswith(("data.", "vocabulary."))]
     _check_sides(settings, data)
+    settings = _with_shape(settings, data)
     inherited = _inherit(settings, data.resolved, names, "data directory", f"{data.path} was made with")
     pairs = len(data.train)
     scaled = {name: value for name, value in corpus_defaults(pairs).items() if not _explicit(inherited, name)}
@@ -47,6 +56,13 @@ def with_data_settings(settings: Resolved, data: DataDirectory) -> Resolved:
 
 def _check_sides(settings: Resolved, data: DataDirectory) -> None:
     model = settings.config.model
+    if (data.images is not None) != model.reads_images:
+        kinds = ("captioned images", "xu2015") if data.images is not None else ("text", "luong2015")
+        raise ConfigError(
+            f"model.preset = {model.preset} with model.source = {model.source} cannot be trained on {data.path}, "
+            f"which contains {kinds[0]}",
+            hint=f"choose another preset, such as --preset {kinds[1]}, or other data",
+        )
     if not data.is_monolingual or model.is_language_model:
         return
     if model.preset in LANGUAGE_MODEL_PRESETS:  # with an encoder added by the user
@@ -58,6 +74,26 @@ def _check_sides(settings: Resolved, data: DataDirectory) -> None:
         f"model.preset = {model.preset} needs a source, but the text in {data.path} is monolingual",
         hint=f"choose a language model: --preset {' or '.join(LANGUAGE_MODEL_PRESETS)}",
     )
+
+
+def _with_shape(settings: Resolved, data: DataDirectory) -> Resolved:
+    """With what the model must know of the images: whether they are pixels or features, and of which shape."""
+    if data.images is None:
+        return settings
+    values: dict[str, Any] = {"model.source": data.images.kind}
+    if data.images.kind == "features":
+        values["model.feature_shape"] = data.images.shape
+        values["model.image_grid"] = ModelConfig.model_fields["image_grid"].default
+    chosen = [name for name in values if _explicit(settings, name) and not _from_preset(settings, name)]
+    wrong = [
+        f"{name} = {_value(settings, name)}" for name in chosen if _value(settings, name) != values[name]
+    ]
+    if wrong:
+        raise ConfigError(
+            f"{' and '.join(wrong)} does not fit the images in {data.path}",
+            hint=f"leave it out: they are {data.images.kind}, each of shape {data.images.shape}",
+        )
+    return _replace(settings, values, dict.fromkeys(values, "data directory"))
 
 
 def with_model_settings(settings: Resolved, other: Resolved) -> Resolved:

@@ -8,17 +8,19 @@ checkpoint and the average of the best.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from nmt_cli.config import Config, SearchConfig, TrainConfig
 from nmt_cli.data.batches import batches_by_length
 from nmt_cli.data.directory import Split
+from nmt_cli.data.images import ImageRows, group_captions, reference_columns
 from nmt_cli.errors import DirectoryError, TrainingError
 from nmt_cli.metrics import Score, bleu, chrf, tokenizer_for
 from nmt_cli.model import Seq2Seq
@@ -28,7 +30,7 @@ from nmt_cli.training.distributed import ProcessGroup
 from nmt_cli.training.optimization import Precision
 from nmt_cli.training.reports import Clock, RunState, Sample, SelectionScore, ValidationReport
 from nmt_cli.training.run_writer import RunWriter
-from nmt_cli.translator import Details, Translation, Translator
+from nmt_cli.translator import Captioner, Details, Translation, Translator
 from nmt_cli.translator.confidence import MAX_SENTENCES
 
 # Times the loss of the uniform distribution. Overfitting may raise the validation loss above that of the uniform
@@ -96,9 +98,14 @@ class Validator:
         self._device, self._precision = device, precision
         self._stopping, self._may_stop = stopping, True
         rows = np.arange(len(split))
-        self._source, self._target = split.gather(rows, "source"), split.gather(rows, "target")
-        count = min(config.train.validate_sentences or len(split), len(split))
-        self._texts, self._references = texts[0][:count], texts[1][:count]
+        self._source, self._target = split.sources(rows), split.gather(rows, "target")
+        references: list[list[str | None]] = [[*texts[1]]]
+        self._images = self._source if isinstance(self._source, ImageRows) else None
+        if self._images is not None:  # one caption for each image, compared with all of its captions
+            self._images, texts, references = _by_image(self._images, *texts)
+        count = min(config.train.validate_sentences or len(texts[0]), len(texts[0]))
+        self._texts = texts[0][:count]
+        self._references = [column[:count] for column in references]
         self._calibration_texts = texts[0][:MAX_SENTENCES]
         self._search = config.search.model_copy(
             update={"beam_size": config.train.validate_beam, "n_best": 1, "sampling": False}
@@ -123,8 +130,8 @@ class Validator:
             model.train(training)
         return Validation(
             loss,
-            bleu(translations, self._references, tokenize=tokenizer_for(self._run.facts.target_lang)),
-            chrf(translations, self._references),
+            bleu(translations, *self._references, tokenize=tokenizer_for(self._run.facts.target_lang)),
+            chrf(translations, *self._references),
             samples,
         )
 
@@ -149,33 +156,61 @@ class Validator:
         rank, world = self._group.rank, self._group.world
         own = self._texts[rank::world]
         texts = [""] * len(own)
-        for rows, translations in self._translator(model).batches(own):
+        for rows, translations in self._batches(model, own, np.arange(len(self._texts))[rank::world]):
             self._check_stop()
             for row, translation in zip(rows.tolist(), translations, strict=True):
                 texts[row] = translation.text
         gathered: list[Any] = self._group.gather(texts)
         return [gathered[row % world][row // world] for row in range(len(self._texts))]
 
+    def _batches(
+        self, model: Seq2Seq, texts: list[str], rows: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], list[Translation]]]:
+        """The translations of some texts, or the captions of the images in these rows."""
+        translator = self._translator(model)
+        if self._images is not None:
+            assert isinstance(translator, Captioner)
+            return translator.caption_batches(self._images.take(rows), texts)
+        return translator.batches(texts)
+
     def confident_translations(self, model: Seq2Seq) -> list[Translation]:
         """Translations of a part of the validation set with scores, found as `nmt translate` does."""
         search = self._config.search.model_copy(update={"n_best": 1, "sampling": False})
-        return self._translator(model, search).translate(
-            self._calibration_texts, details=Details(scores=True)
-        )
+        return self._found(model, self._calibration_texts, Details(scores=True), search)
+
+    def _found(
+        self,
+        model: Seq2Seq,
+        texts: list[str],
+        details: Details,
+        search: SearchConfig | None = None,
+        rows: Sequence[int] | None = None,
+    ) -> list[Translation]:
+        """The translations of some texts, or the captions of the images in `rows`, by default the first ones."""
+        translator = self._translator(model, search)
+        if self._images is None:
+            return translator.translate(texts, details=details)
+        assert isinstance(translator, Captioner)
+        numbers = np.array(range(len(texts)) if rows is None else rows, np.int64)
+        return translator.caption(self._images.take(numbers), texts, details=details)
 
     def _samples(self, model: Seq2Seq) -> tuple[Sample, ...]:
         if not self._group.is_main or not self._sample_rows:
             return ()
-        translations = self._translator(model).translate(
-            [self._texts[row] for row in self._sample_rows], details=Details(attention=True)
+        translations = self._found(
+            model,
+            [self._texts[row] for row in self._sample_rows],
+            Details(attention=True),
+            rows=self._sample_rows,
         )
         return tuple(
-            _sample(self._texts[row], self._references[row], translation)
+            _sample(self._texts[row], self._references[0][row] or "", translation)
             for row, translation in zip(self._sample_rows, translations, strict=True)
         )
 
     def _translator(self, model: Seq2Seq, search: SearchConfig | None = None) -> Translator:
-        return Translator(
+        kind = Translator if self._images is None else Captioner
+        return kind(
             model,
             self._run.vocabularies,
             search or self._search,
@@ -188,6 +223,16 @@ class Validator:
     def _check_stop(self) -> None:
         if self._may_stop and self._stopping():
             raise ValidationStopped
+
+
+def _by_image(
+    source: ImageRows, names: list[str], captions: list[str]
+) -> tuple[ImageRows, tuple[list[str], list[str]], list[list[str | None]]]:
+    """Each image once, with its name and first caption; and the columns of its references, None where it has fewer."""
+    groups = group_captions(source.numbers, captions)
+    first = np.array([rows[0] for rows, _ in groups], np.int64)
+    texts = [names[row] for row in first], [captions[row] for row in first]
+    return source.take(first), texts, reference_columns([found for _, found in groups])
 
 
 def _sample(source: str, reference: str, translation: Translation) -> Sample:

@@ -1,6 +1,7 @@
 """Text to text with a model. Reading order:
 
 translator        `Translator`: segment, encode, search in batches of similar length, decode, restore the order
+captioner         `Captioner`: the same with images as sources
 segmentation      lines → segments: normalized, and split where a line is too long
 terminology       terms that translations must contain, and words that they must not
 constraints       terms and banned words as token ids, for search
@@ -11,7 +12,8 @@ streaming         an endless input, window by window; lines of JSON with terms a
 confidence        how confident the model is on the validation set, and the threshold for a warning
 """
 
+from nmt_cli.translator.captioner import Captioner
 from nmt_cli.translator.translation import Details, Translation
 from nmt_cli.translator.translator import Translator
 
-__all__ = ["Details", "Translation", "Translator"]
+__all__ = ["Captioner", "Details", "Translation", "Translator"]

@@ -18,12 +18,14 @@ from typing import Any, Self, overload
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from nmt_cli.config import SearchConfig
 from nmt_cli.config.defaults import BATCH_TOKENS, TERMS_CASE, TERMS_INFLECTION, TermsCase
 from nmt_cli.corpus.cleaning import Normalization
 from nmt_cli.data.batch_plan import cut_in_order
 from nmt_cli.data.batches import pad_source
+from nmt_cli.data.images import ImageRows
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.device import choose_device
@@ -47,7 +49,7 @@ from nmt_cli.translator.translation import (
 from nmt_cli.vocabulary import Vocabularies
 from nmt_cli.vocabulary.token_ids import Ragged
 
-_MAX_LOGITS = 1 << 24  # per step: 64 MB
+MAX_LOGITS = 1 << 24  # per step: 64 MB
 
 
 class Translator:
@@ -55,6 +57,8 @@ class Translator:
 
     It never changes after construction, so any number of threads may use it at the same time.
     """
+
+    reads_images = False  # whether the sources are images instead of text
 
     def __init__(
         self,
@@ -117,7 +121,9 @@ class Translator:
         """
         place = choose_device(device) if isinstance(device, str) else device
         paths = [Path(run) for run in runs]
-        loaded = load_models(paths, device=place, search=search, language_model=language_model)
+        loaded = load_models(
+            paths, device=place, search=search, language_model=language_model, images=cls.reads_images
+        )
         run, config = loaded.run, loaded.search
         if int8 and place.type != "cpu":
             raise UsageError(f"int8 needs a CPU, not {place.type}", hint="set the device to cpu")
@@ -352,19 +358,19 @@ class Translator:
         # With a wide beam a batch has fewer sentences: each one counts for at least as many tokens as its share
         # of the memory for logits.
         logits = self.config.width * len(self.vocabularies.target)  # of a sentence
-        load = np.maximum(lengths[order], self.batch_tokens * logits // _MAX_LOGITS)
+        load = np.maximum(lengths[order], self.batch_tokens * logits // MAX_LOGITS)
         for run in cut_in_order(load, self.batch_tokens):
             rows = order[run]
             batch = [segments[row] for row in rows.tolist()]
             yield batch, self._search_batch(batch, ids.take(rows), details)
 
     @torch.inference_mode()
-    def _search_batch(self, segments: Sequence[Segment], ids: Ragged, details: Details) -> list[Translation]:
-        on_cpu = self.device.type == "cpu"
-        padded = pad_rows(ids) if on_cpu else ids
-        padding = len(padded) - len(ids)
-        source, lengths = pad_source(padded)
-        source = pad_positions(source) if on_cpu else source
+    def _search_batch(
+        self, segments: Sequence[Segment], sources: Ragged | ImageRows, details: Details
+    ) -> list[Translation]:
+        padded = pad_rows(sources) if self.device.type == "cpu" else sources
+        padding = len(padded) - len(sources)
+        source, lengths = self._pad(padded)
         prefixes = None
         if any(segment.prefix for segment in segments):
             prefix_ids = self._encode_prefixes(segments)
@@ -391,14 +397,14 @@ class Translator:
                 real=len(segments),
                 scores=details.scores or n_best,
                 attention=details.attention or details.alignment,
-                alignment=target.has_unknown,
+                alignment=target.has_unknown and not self.reads_images,
                 tree=tree,
             )
         translations = []
         for row, (segment, hypotheses) in enumerate(zip(segments, results, strict=True)):
             translation = translation_of_hypotheses(
                 segment,
-                ids[row].tolist(),
+                sources[row].tolist() if isinstance(sources, Ragged) else (),
                 hypotheses,
                 self.vocabularies,
                 details,
@@ -408,6 +414,11 @@ class Translator:
                 translation = replace(translation, tree=tuple(map(tuple, tree.steps(row))))
             translations.append(translation)
         return translations
+
+    def _pad(self, sources: Ragged | ImageRows) -> tuple[Tensor, Tensor]:
+        """What the encoder reads, and how many positions each source has."""
+        source, lengths = pad_source(sources)
+        return pad_positions(source) if self.device.type == "cpu" else source, lengths
 
     def _encode_prefixes(self, segments: Sequence[Segment]) -> Ragged:
         return self.vocabularies.target.encode(

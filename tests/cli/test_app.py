@@ -114,6 +114,13 @@ MISTAKES = {
         ["run", "--out", "new", "--data", "run"],
         ["run", "--out", "new", "--set", "search.nonsense=1"],
     ],
+    "caption": [
+        *([place, "a.png"] for place in NO_RUN),
+        ["run", "a.png", "--attention"],
+        ["run", "a.png", "--n-best", "2"],
+        ["run", "a.png", "--set", "search.nonsense=1"],
+        ["run", "a.png", "--device", "gpu"],
+    ],
     "explain": [
         *([place, "ba"] for place in NO_RUN),
         ["run"],

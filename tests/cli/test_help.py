@@ -15,6 +15,7 @@ COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[
 USAGE = {
     "align-eval": "[OPTIONS] HYP...",
     "average": "[OPTIONS] RUN_DIR...",
+    "caption": "[OPTIONS] RUN_DIR [IMAGE...]",
     "config": "[OPTIONS] [FILE] [SECTION]",
     "demo-data": "[OPTIONS]",
     "evaluate": "[OPTIONS] [SYSTEM...]",

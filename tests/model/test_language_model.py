@@ -8,7 +8,14 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from nmt_cli.config import LANGUAGE_MODEL_PRESETS, PRESETS, TRANSLATION_PRESETS, ModelConfig, resolve
+from nmt_cli.config import (
+    CAPTION_PRESETS,
+    LANGUAGE_MODEL_PRESETS,
+    PRESETS,
+    TRANSLATION_PRESETS,
+    ModelConfig,
+    resolve,
+)
 from nmt_cli.data.batches import Batch, collate
 from nmt_cli.errors import ConfigError
 from nmt_cli.model import ScheduledSampling, Seq2Seq, build_model
@@ -127,7 +134,7 @@ def test_there_are_no_weights_for_source_words(name: str, joint: bool) -> None:
 
 
 def test_language_models_are_presets_that_bring_what_follows() -> None:
-    assert list(PRESETS) == [*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS]
+    assert list(PRESETS) == [*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS, *CAPTION_PRESETS]
     for name, preset in LANGUAGE_MODEL_PRESETS.items():
         resolved = resolve(assignments=[f"model.preset={name}"])
         assert resolved.config.model == ModelConfig.from_preset(name)

@@ -1,19 +1,23 @@
-"""`nmt demo-data`: the embedded corpus as text files."""
+"""`nmt demo-data`: the embedded corpus as text files, or the embedded images."""
+
+from pathlib import Path
 
 from nmt_cli.cli.display.console import messages
 from nmt_cli.cli.options import shared, training
-from nmt_cli.config.defaults import DEMO_PAIRS, DEMO_SEED
+from nmt_cli.config.defaults import DEMO_PAIRS, DEMO_SCENES, DEMO_SEED
+from nmt_cli.errors import UsageError
 
 
 def demo_data(
     out: training.DemoOut,
-    size: training.DemoPairs = DEMO_PAIRS,
+    kind: training.DemoKind = "sentences",
+    size: training.DemoPairs = None,
     clauses: training.DemoClauses = None,
     seed: training.DemoSeed = DEMO_SEED,
     overwrite: training.DemoOverwrite = False,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Write the embedded English–German demo corpus.
+    """Write the embedded English–German corpus, or images.
 
     The corpus is generated from a grammar: train, valid and test, each as .en and
     .de. The three sets have no sentence in common, and every test sentence
@@ -23,10 +27,33 @@ def demo_data(
     With --clauses, sentences are "Anna turned on the radio, but Paul will wash
     the car tomorrow, and …": few words, many lengths, and test sentences of the
     same kind as those for training. [cyan]nmt recipe ladder[/] uses them.
+
+    With --kind scenes, it is images of colored shapes with captions and boxes:
+    train, valid, test and unseen as .jsonl. Scenes in the last set combine a
+    color and a shape in a way that does not occur in training.
     """
+    if kind == "scenes":
+        _write_scenes(out, size or DEMO_SCENES, clauses=clauses, seed=seed, overwrite=overwrite, quiet=quiet)
+        return
     from nmt_cli.demo import write
 
-    corpus = write(out, size, seed=seed, clauses=clauses, overwrite=overwrite)
+    corpus = write(
+        out, size if size is not None else DEMO_PAIRS, seed=seed, clauses=clauses, overwrite=overwrite
+    )
     if not quiet:
         counts = f"{len(corpus.train):,} training, {len(corpus.valid):,} validation and {len(corpus.test):,} test pairs"
         messages().print(f"{out}: {counts}")
+
+
+def _write_scenes(
+    out: Path, size: int, *, clauses: int | None, seed: int, overwrite: bool, quiet: bool
+) -> None:
+    if clauses is not None:
+        raise UsageError("--clauses has no effect with --kind scenes", hint="leave it out")
+    from nmt_cli.demo.scenes import write
+
+    found = write(out, size, seed=seed, overwrite=overwrite)
+    if not quiet:
+        messages().print(
+            f"{out}: " + ", ".join(f"{len(scenes):,} {split}" for split, scenes in found.items())
+        )

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from nmt_cli.cli.display.console import StageProgress, Verbosity, messages, results
 from nmt_cli.cli.options import shared, training
+from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.preprocessing import DataCard, Report
@@ -15,6 +16,7 @@ def preprocess(
     target_lang: training.TargetLang,
     train: training.Train,
     out: training.DataOut,
+    images: training.Images = None,
     valid: training.Valid = None,
     test: training.Test = None,
     vocabulary: training.Vocabulary = None,
@@ -27,7 +29,7 @@ def preprocess(
     quiet: shared.Quiet = False,
     verbose: training.ShowDropped = False,
 ) -> None:
-    """Clean and tokenize a parallel or monolingual corpus.
+    """Clean and tokenize a corpus, or captions of images.
 
     The result is a data directory for [cyan]nmt train[/]. SPEC names a corpus:
       [cyan]data/train[/]                 data/train.de + .en, also .gz .xz .bz2 .zst
@@ -43,6 +45,9 @@ def preprocess(
     Without --source-lang, it is one file, column or field: [cyan]a.en[/], [cyan]x.tsv#2[/] or
     [cyan]x.jsonl#text[/]. Options follow: with [cyan]@weight=2[/], each pair is used twice per
     epoch; for the Hub also @revision=NAME, @data_files=PATH and @streaming=true.
+    With --images, it is captions: [cyan]x.jsonl[/] with `image` and `captions`, COCO's
+    [cyan]x.json[/], Flickr's [cyan]x.token.txt[/], [cyan]x.csv[/], or a dataset with an image column;
+    [cyan]FILE#LIST[/] reads only the images whose names are in the file LIST.
     """
     level = shared.verbosity(quiet=quiet, verbose=verbose)
 
@@ -53,6 +58,10 @@ def preprocess(
 
     if source_lang is not None:
         check_language(source_lang)
+    if images and source_lang is not None:
+        raise UsageError(
+            "--source-lang cannot be used together with --images", hint="the sources are images: leave it out"
+        )
     switched_off = [f"data.{name}=false" for name in FILTERS] if keep_all else []
     request = PreprocessRequest(
         source_lang=source_lang or "",
@@ -60,6 +69,7 @@ def preprocess(
         train=train,
         valid=valid or (),
         test=test or (),
+        images=images or (),
         out=out,
         settings=resolve(config, switched_off + shared.assignments(settings)),
         vocabulary=vocabulary,

@@ -52,8 +52,24 @@ def show_scores(evaluation: "Evaluation", output: str, *, named: bool) -> None:
                 )
     else:
         _show_tables(evaluation, results())
+        _show_captions(evaluation, results())
     for warning in evaluation.all_warnings():
         warn(warning.message, hint=warning.hint)
+
+
+def _show_captions(evaluation: "Evaluation", console: Console) -> None:
+    """What is known of captions only: exact ones, and where attention looks."""
+    for system in evaluation.systems:
+        found = system.captions
+        if found is None:
+            continue
+        line = f"{printable(system.name)}: {found.exact:.1f} % of {found.images:,} captions are exact"
+        if found.pointing is not None:
+            line += (
+                f"; {found.pointing.accuracy:.1f} % of {found.pointing.words:,} words for objects look at them "
+                f"(chance: {found.pointing.chance:.1f} %)"
+            )
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def show_alignments(evaluation: "AlignmentEvaluation", output: str) -> None:

@@ -210,6 +210,9 @@ def next_step(run: Path) -> str:
     """How to use a new model."""
     from nmt_cli.run import RunDirectory
 
-    if RunDirectory.open(run).config.model.is_language_model:
+    model = RunDirectory.open(run).config.model
+    if model.reads_images:
+        return f"describe images with: nmt caption {run} IMAGE"
+    if model.is_language_model:
         return f'generate text with: nmt generate {run} "The"'
     return f"translate with: nmt translate {run}"

@@ -25,7 +25,9 @@ References = Annotated[
 Source = Annotated[
     Path | None,
     test_set(
-        "--source -s FILE", "Source text, which runs translate.", show_default="the test set of the run"
+        "--source -s FILE",
+        "Source text, which runs translate; for captioning runs, images with captions.",
+        show_default="the test set of the run",
     ),
 ]
 TargetLang = Annotated[

@@ -1,10 +1,10 @@
 """Options of the commands around training: `nmt preprocess`, `demo-data`, `train`, `average`, `recipe`, `info`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from nmt_cli.cli.options.shared import argument, corpora, inputs, machine, messages, output, run
-from nmt_cli.config.defaults import PROCESS_TIMEOUT
+from nmt_cli.config.defaults import DEMO_PAIRS, DEMO_SCENES, PROCESS_TIMEOUT
 
 
 def _complete_recipe(incomplete: str) -> list[str]:
@@ -25,6 +25,13 @@ SourceLang = Annotated[
 TargetLang = Annotated[
     str,
     corpora("--target-lang -t LANG", "Target language, or the language of monolingual text, such as en."),
+]
+Images = Annotated[
+    list[Path] | None,
+    corpora(
+        "--images DIR",
+        "Read captioned images from this folder, or features from a .npy file; repeatable.",
+    ),
 ]
 Train = Annotated[list[str], corpora("--train SPEC", "Training corpus; repeatable.")]
 Valid = Annotated[
@@ -48,7 +55,14 @@ ShowDropped = Annotated[bool, messages("--verbose -v", "Show examples of dropped
 
 # nmt demo-data
 DemoOut = Annotated[Path, output("--out DIR", "Directory to create.")]
-DemoPairs = Annotated[int, corpora("--size N", "Number of training pairs.")]
+DemoKind = Annotated[
+    Literal["sentences", "scenes"],
+    corpora("--kind sentences|scenes", "English–German sentences, or rendered images with captions."),
+]
+DemoPairs = Annotated[
+    int | None,
+    corpora("--size N", "Number of training pairs.", show_default=f"{DEMO_PAIRS}; {DEMO_SCENES} scenes"),
+]
 DemoClauses = Annotated[
     int | None,
     corpora(

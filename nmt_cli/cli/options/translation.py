@@ -263,6 +263,14 @@ Sentences = Annotated[
     list[str] | None,
     argument("SENTENCE...", "Sentences to translate.", show_default="lines of standard input"),
 ]
+ImageFiles = Annotated[
+    list[Path] | None,
+    argument(
+        "IMAGE...",
+        "Images to describe, or .npy files for a model that reads features.",
+        show_default="paths on standard input, one per line",
+    ),
+]
 Targets = Annotated[
     list[str] | None,
     contents("--target -t TEXT", "Explain this translation instead of the model's own; once per sentence."),

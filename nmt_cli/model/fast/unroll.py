@@ -168,7 +168,8 @@ def can_unroll(decoder: SequentialDecoder[Any], words: Tensor) -> bool:
         and attention.reader is weighted_sum
         and is_known(attention.score)
         and attention.window is None
-        and not attention.hard
+        and not attention.is_hard
+        and decoder.gate is None
         and all(isinstance(layer, RecurrentLayer) for layer in decoder.layers)
         and all(isinstance(layer.norm, nn.Identity) for layer in decoder.layers)
         and not (decoder.residual and len(decoder.layers) > 1)
