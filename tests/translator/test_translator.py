@@ -77,7 +77,7 @@ def test_a_wide_beam_uses_smaller_batches(translator: Translator, monkeypatch: p
     texts = list(dict.fromkeys(LINES[:12]))
     together = translator.translate(texts)
     logits = translator.config.width * len(translator.vocabularies.target)
-    monkeypatch.setattr("nmt_cli.translator.translator._MAX_LOGITS", 4 * logits)
+    monkeypatch.setattr("nmt_cli.translator.translator.MAX_LOGITS", 4 * logits)
     sizes = [len(rows) for rows, _ in translator.batches(texts)]
     assert max(sizes) <= 4
     assert sum(sizes) == len(texts)
