@@ -35,7 +35,10 @@ class Splits(TomlTable):
 
 
 class Local(TomlTable):
-    """Candidate SPECs of each set, relative to --data DIR; the first that exists is used."""
+    """Candidate SPECs of each set, relative to --data DIR; the first that exists is used.
+
+    A candidate may consist of several corpora: "manpages/train + help/train".
+    """
 
     train: tuple[str, ...]
     valid: tuple[str, ...] = ()

@@ -22,6 +22,7 @@ from nmt_cli.recipe.definition import Local, NamedRecipe, Recipe
 SETS = ("train", "valid", "test")
 WEB = ("https://", "http://")
 HUB = "hf:"
+_AND = " + "  # between the SPECs of a candidate that consists of several corpora
 SMOKE_PAIRS = {"train": 400, "valid": 40, "test": 60}
 _TIMEOUT = 10.0  # seconds without a response
 _CHUNK_BYTES = 1 << 16
@@ -121,14 +122,23 @@ def _may_be_missing(name: str, local: Local, *, stand_in: bool) -> bool:
     return name != "train" and (local.held_out or stand_in or not getattr(local, name))
 
 
-def _first(specs: Sequence[str], data: Path, recipe: Recipe) -> tuple[str, ...]:
-    for spec in specs:
-        names, hash_sign, columns = spec.partition("#")
-        parts = [str(data / name) for name in names.split(",")]
-        if any(_files(",".join(parts), recipe)):
-            found = [str(_present(part) or part) for part in parts] if _names_files(names) else parts
-            return (",".join(found) + hash_sign + columns,)
+def _first(candidates: Sequence[str], data: Path, recipe: Recipe) -> tuple[str, ...]:
+    """The first candidate that exists; all of its SPECs, if it has several."""
+    for candidate in candidates:
+        found = [_existing(spec, data, recipe) for spec in candidate.split(_AND)]
+        if all(found):
+            return tuple(found)
     return ()
+
+
+def _existing(spec: str, data: Path, recipe: Recipe) -> str:
+    """The SPEC below `data`; "" if there is none of its files."""
+    names, hash_sign, columns = spec.partition("#")
+    parts = [str(data / name) for name in names.split(",")]
+    if not any(_files(",".join(parts), recipe)):
+        return ""
+    found = [str(_present(part) or part) for part in parts] if _names_files(names) else parts
+    return ",".join(found) + hash_sign + columns
 
 
 def _files(spec: str, recipe: Recipe) -> tuple[Path | None, ...]:
@@ -149,7 +159,11 @@ def _present(name: str) -> Path | None:
     return next((path for suffix in ("", *COMPRESSIONS) if (path := Path(name + suffix)).is_file()), None)
 
 
-def _shown(spec: str, recipe: Recipe) -> str:
+def _shown(candidate: str, recipe: Recipe) -> str:
+    return " and ".join(_shown_spec(spec, recipe) for spec in candidate.split(_AND))
+
+
+def _shown_spec(spec: str, recipe: Recipe) -> str:
     names = spec.partition("#")[0]
     if _names_files(names):
         return names.replace(",", " + ")

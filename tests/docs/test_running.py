@@ -2,6 +2,9 @@
 
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -106,8 +109,15 @@ def run(line: str, run_nmt: Run, hub: Path) -> bool:
             given = " ".join(words[1:]) + "\n"
         elif words[0] == "nmt":
             outcome = run_nmt(*reduced(words[1:], hub), stdin=given)
-            assert outcome.code == 0, f"{shlex.join(words)}\n{outcome.stderr}"
+            # A model that has learned nothing may leave entries of a document untranslated.
+            assert outcome.code == 0 or ": left as it is: " in outcome.stderr, (
+                f"{shlex.join(words)}\n{outcome.stderr}"
+            )
             given, ran = outcome.stdout, True
+        elif words[0] == "python":
+            subprocess.run([sys.executable, *words[1:]], check=True)
+        elif words[0] == "msgfmt" and shutil.which("msgfmt"):
+            subprocess.run(words, check=True)
         else:
             return ran  # make, source, cat
         if ">" in redirections:
@@ -121,7 +131,9 @@ def here_documents(page: Path) -> Iterator[tuple[str, str]]:
     yield from re.findall(r"^cat > (\S+) <<'END'\n(.*?)^END$", text, re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize(("name", "least"), [("README.md", 10), ("docs/tutorial.md", 16)])
+@pytest.mark.parametrize(
+    ("name", "least"), [("README.md", 10), ("docs/tutorial.md", 16), ("docs/localization.md", 5)]
+)
 def test_the_commands_of_a_page_run_in_their_order(
     name: str,
     least: int,

@@ -20,6 +20,7 @@ NAMES = (
     "multi30k-de-en",
     "multi30k-en-de",
     "multi30k-en-fr",
+    "software-en-de",
     "tatoeba-en-de",
     "wmt14-en-de",
     "wmt16-en-de",
@@ -30,7 +31,7 @@ NAMES = (
 
 def test_all_recipes_are_found() -> None:
     assert tuple(recipe_names()) == NAMES
-    assert len(NAMES) == 13
+    assert len(NAMES) == 14
 
 
 def test_every_folder_is_a_recipe() -> None:

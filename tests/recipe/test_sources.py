@@ -158,6 +158,7 @@ class TestLocalFiles:
         ("multi30k-en-de", "multi30k", False),
         ("multi30k-en-fr", "multi30k", False),
         ("tatoeba-en-de", "tatoeba", False),
+        ("software-en-de", "", False),
         ("chat", "dialogue", False),
         ("iwslt14-de-en", "ted-iwslt", True),
         ("iwslt15-en-vi", "ted-iwslt", True),

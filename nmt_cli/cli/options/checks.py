@@ -130,7 +130,7 @@ def check_texts(paths: Iterable[Path | None]) -> None:
 
 
 # Suffixes of files that are more than lines of text: what they are, and how to get at the text.
-_SAVE_AS_TEXT = "save it as plain text, one sentence per line"
+_SAVE_AS_TEXT = "save it as HTML, which is translated as a whole, or as plain text, one sentence per line"
 _NOT_LINES = {
     ".tmx": (
         "a translation memory",
