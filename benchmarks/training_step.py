@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import peers
 from peers import batches, corpus, install
 from peers.gemm import OPERATIONS
 
@@ -85,12 +86,8 @@ PRESETS = (
 
 def main() -> None:
     """Parse the arguments, install or measure, print the tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = peers.parser(__doc__)
     add = parser.add_argument
-    add("--data", type=Path, default=os.environ.get("NMT_TEST_DATA", HERE.parent.parent / "shared" / "data"))
-    add("--peers", type=Path, default=os.environ.get("NMT_PEERS", Path.home() / ".cache" / "nmt-peers"))
     add("--install-peers", type=Path, metavar="DIR", help="make the toolkits' virtual environments, and stop")
     add("--only", default="", help="rows whose name or module contains one of these texts, by commas")
     add("--rounds", type=int, default=5)

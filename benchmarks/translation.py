@@ -34,6 +34,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import peers
 from peers import install
 
 HERE = Path(__file__).resolve().parent
@@ -77,12 +78,8 @@ SYSTEMS: tuple[System, ...] = (
 
 def main() -> None:
     """Parse the arguments, measure, print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = peers.parser(__doc__)
     add = parser.add_argument
-    add("--data", type=Path, default=os.environ.get("NMT_TEST_DATA", HERE.parent.parent / "shared" / "data"))
-    add("--peers", type=Path, default=os.environ.get("NMT_PEERS", Path.home() / ".cache" / "nmt-peers"))
     add("--command", type=Path, metavar="RUN_DIR", help="measure `nmt translate` with this run instead")
     add("--exported", type=Path, metavar="DIR", help="compare with this exported model too")
     add("--lines", type=int, default=1000, help="10000: all of the test set ten times")

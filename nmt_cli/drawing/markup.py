@@ -22,7 +22,7 @@ def render(package: str, template: str, **values: Any) -> str:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
-        loader=FunctionLoader(lambda name: resource(package, name)),
+        loader=FunctionLoader(lambda name: _template(package, name)),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_legal,
@@ -47,6 +47,12 @@ def content_security_policy(*, style: str, script: str | None = None) -> str:
 def resource(package: str, name: str) -> str:
     """A text file that comes with a package, such as a style sheet."""
     return files(package).joinpath(name).read_text(encoding="utf-8")
+
+
+def _template(package: str, name: str) -> str:
+    """A template of the package, or `drawing/…`, one that all pages share."""
+    shared = name.removeprefix("drawing/")
+    return resource(package, name) if shared == name else resource("nmt_cli.drawing", shared)
 
 
 def _legal(value: Any) -> Any:

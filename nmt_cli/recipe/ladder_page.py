@@ -80,6 +80,7 @@ def ladder_page(ladder: Ladder, result: LadderResult, command: str) -> str:
         _PACKAGE,
         "ladder.html",
         policy=content_security_policy(style=style),
+        title=ladder.title,
         style=Markup(style),
         ladder=ladder,
         rows=result.rows,

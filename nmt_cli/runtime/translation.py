@@ -16,23 +16,13 @@ from nmt_cli.runtime.segments import join_texts
 from nmt_cli.runtime.words import Groups, Links, group_pieces, pharaoh
 
 
-@dataclass(frozen=True, eq=False)
-class Translation:
-    """One translated line: S source pieces and T target pieces, <eos> included on both sides."""
+class Derived:
+    """What follows from the pieces and the log-probability of a translation."""
 
-    text: str
-    source: str
-    source_pieces: tuple[str, ...] = ()
-    target_pieces: tuple[str, ...] = ()
-    score: float | None = None
-    log_probability: float | None = None
-    token_log_probabilities: tuple[float, ...] | None = None
-    attention: Floats | None = None  # (T, S)
-    alignment: Links | None = None
-    n_best: tuple[Translation, ...] | None = None
-    parts: int = 1
-    reached_limit: bool = False
-    whole_words: tuple[bool, bool] = (False, False)
+    source_pieces: tuple[str, ...]
+    target_pieces: tuple[str, ...]
+    whole_words: tuple[bool, bool]
+    log_probability: float | None
 
     @cached_property
     def source_groups(self) -> Groups:
@@ -50,6 +40,25 @@ class Translation:
         if self.log_probability is None:
             return None
         return math.exp(min(-self.log_probability / max(1, len(self.target_pieces)), 700.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Translation(Derived):
+    """One translated line: S source pieces and T target pieces, <eos> included on both sides."""
+
+    text: str
+    source: str
+    source_pieces: tuple[str, ...] = ()
+    target_pieces: tuple[str, ...] = ()
+    score: float | None = None
+    log_probability: float | None = None
+    token_log_probabilities: tuple[float, ...] | None = None
+    attention: Floats | None = None  # (T, S)
+    alignment: Links | None = None
+    n_best: tuple[Translation, ...] | None = None
+    parts: int = 1
+    reached_limit: bool = False
+    whole_words: tuple[bool, bool] = (False, False)
 
 
 class Wanted(NamedTuple):

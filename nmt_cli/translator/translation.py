@@ -7,11 +7,9 @@ them. A piece of nothing but white space belongs to the word that follows it.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import chain, pairwise
 
 import torch
@@ -20,6 +18,7 @@ from torch import Tensor
 from nmt_cli.config import SearchConfig
 from nmt_cli.runtime.placeholders import restore
 from nmt_cli.runtime.segments import join_texts
+from nmt_cli.runtime.translation import Derived
 from nmt_cli.runtime.words import SPACE, Groups, Links, group_pieces, words_of
 from nmt_cli.search import Hypothesis, SearchNode
 from nmt_cli.search.penalties import LengthNormalization
@@ -44,7 +43,7 @@ class Details:
 
 
 @dataclass(frozen=True, eq=False)
-class Translation:
+class Translation(Derived):
     """One translated line: S source pieces and T target pieces, <eos> included on both sides.
 
     A line that was too long was translated in several `parts`: its pieces are concatenated, each part has its own
@@ -66,16 +65,6 @@ class Translation:
     reached_limit: bool = False  # the maximum length ended it; the model would have continued
     whole_words: tuple[bool, bool] = (False, False)  # whether each piece is a word, source and target
     terms: tuple[TermResult, ...] = ()  # the terms that the source requires, and whether they are there
-
-    @cached_property
-    def source_groups(self) -> Groups:
-        """For each source word the positions of its pieces."""
-        return group_pieces(self.source_pieces, whole_words=self.whole_words[0])
-
-    @cached_property
-    def target_groups(self) -> Groups:
-        """For each target word the positions of its pieces."""
-        return group_pieces(self.target_pieces, whole_words=self.whole_words[1])
 
     @property
     def source_words(self) -> tuple[str, ...]:
@@ -103,13 +92,6 @@ class Translation:
             for pieces, whole in zip((self.source_pieces, self.target_pieces), self.whole_words, strict=True)
         )
         return source[0], target[0], word_attention(self.attention, source[1], target[1])
-
-    @property
-    def perplexity(self) -> float | None:
-        """exp(-log P / T), if scores were requested."""
-        if self.log_probability is None:
-            return None
-        return math.exp(min(-self.log_probability / max(1, len(self.target_pieces)), 700.0))
 
 
 def blank_translation(details: Details) -> Translation:

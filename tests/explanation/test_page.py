@@ -90,5 +90,5 @@ def test_templates_styles_and_scripts_are_package_data() -> None:
     packed = {path for pattern in patterns for path in (root / "nmt_cli").glob(pattern)}
     assets = (".css", ".html", ".js")
     needed = {path for path in (root / "nmt_cli").glob("*/*") if path.suffix in assets}
-    assert len(needed) == 13  # six scripts, three templates, four style sheets
+    assert len(needed) == 15  # six scripts, five templates, four style sheets
     assert needed <= packed

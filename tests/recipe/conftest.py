@@ -10,7 +10,20 @@ from tests.cli.conftest import nmt
 
 __all__ = ["nmt"]
 
-RECIPE = """
+TINY = """
+[settings.model]
+embedding_size = 8
+hidden_size = 8
+
+[settings.train]
+max_updates = 4
+max_epochs = 0
+warmup_updates = 1
+validate_every = 4
+validate_sentences = 2
+average_best = 1
+"""  # a model and a training that take seconds
+RECIPE = f"""
 title = "Numbers"
 source_lang = "de"
 target_lang = "en"
@@ -25,19 +38,7 @@ test = ["test"]
 
 [settings.vocabulary]
 size = 300
-
-[settings.model]
-embedding_size = 8
-hidden_size = 8
-
-[settings.train]
-max_updates = 4
-max_epochs = 0
-warmup_updates = 1
-validate_every = 4
-validate_sentences = 2
-average_best = 1
-
+{TINY}
 [settings.search]
 max_length = 5
 """

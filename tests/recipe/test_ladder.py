@@ -14,9 +14,10 @@ from nmt_cli.recipe.definition import assignments, recipes_folder
 from nmt_cli.recipe.ladder import find_ladder, ladder_names
 from tests.cli.conftest import Run
 
+from .conftest import TINY
 from .test_command import commands
 
-SMALL = """
+SMALL = f"""
 title = "Two rungs <and> a passage"
 pairs = 300
 clauses = 2
@@ -24,18 +25,7 @@ time = "seconds"
 beam_size = 2
 expect = ["A & B"]
 
-[settings.model]
-embedding_size = 8
-hidden_size = 8
-
-[settings.train]
-max_updates = 4
-max_epochs = 0
-warmup_updates = 1
-validate_every = 4
-validate_sentences = 2
-average_best = 1
-
+{TINY}
 [settings.search]
 max_length = 12
 

@@ -13,7 +13,7 @@ from nmt_cli.config.search import SearchConfig
 from nmt_cli.runtime.folder import Floats, Integers, RuntimeFailure, SearchSettings
 from nmt_cli.runtime.search import Hypothesis, Step, search
 from tests.search.test_beam import NORMALIZATIONS, config_of
-from tests.search.toy import HISTORIES, Toy
+from tests.search.toy import BEAM_CASES, HISTORIES, BeamCase, Toy
 
 SUPPORTED = [one for one in NORMALIZATIONS if "coverage_penalty" not in one]
 normalizations = pytest.mark.parametrize("normalization", SUPPORTED, ids=str)
@@ -62,40 +62,11 @@ def find(
     )
 
 
-@given(
-    seed=st.integers(0, 10**6),
-    beam=st.integers(1, 7),
-    n_best=st.integers(1, 7),
-    normalization=st.sampled_from(SUPPORTED),
-    stopping=st.sampled_from(["finished", "first", "exact"]),
-    limits=st.tuples(st.integers(0, 3), st.integers(3, 9)),
-    vocabulary=st.sampled_from([5, 7, 130]),
-)
+@given(normalization=st.sampled_from(SUPPORTED), **BEAM_CASES)
 @settings(max_examples=150, deadline=None, derandomize=True)
-def test_matches_a_plain_python_beam_search(
-    seed: int,
-    beam: int,
-    n_best: int,
-    normalization: dict[str, Any],
-    stopping: str,
-    limits: tuple[int, int],
-    vocabulary: int,
-) -> None:
-    config = config_of(
-        beam_size=beam,
-        n_best=min(n_best, beam),
-        stopping=stopping,
-        min_length=limits[0],
-        max_length=limits[1],
-        **normalization,
-    )
-    toy = Toy(seed, lengths=(3, 1, 4), vocabulary=vocabulary)
-    for b, found in enumerate(find(toy, config)):
-        expected = toy.sentence(b).beam(config, limits[1], stop=stopping != "exact")
-        assert [tuple(hypothesis.tokens) for hypothesis in found] == [tokens for _, tokens in expected]
-        assert [hypothesis.score for hypothesis in found] == pytest.approx(
-            [score for score, _ in expected], abs=1e-4
-        )
+def test_matches_a_plain_python_beam_search(normalization: dict[str, Any], **case: Any) -> None:
+    one = BeamCase(normalization, **case)
+    one.check(find(one.toy, one.config))
 
 
 @given(

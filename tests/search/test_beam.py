@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.search import search
-from tests.search.toy import Toy
+from tests.search.toy import BEAM_CASES, BeamCase, Toy
 
 NORMALIZATIONS: list[dict[str, Any]] = [
     {"length_normalization": "none"},
@@ -27,43 +27,11 @@ def config_of(**settings: Any) -> SearchConfig:
     return SearchConfig(**{"max_length_ratio": None, "min_length": 0, **settings})
 
 
-@given(
-    seed=st.integers(0, 10**6),
-    beam=st.integers(1, 7),
-    n_best=st.integers(1, 7),
-    normalization=st.sampled_from(NORMALIZATIONS),
-    stopping=st.sampled_from(["finished", "first", "exact"]),
-    limits=st.tuples(st.integers(0, 3), st.integers(3, 9)),
-    ngram=st.integers(0, 3),
-    vocabulary=st.sampled_from([5, 7, 130]),
-)
+@given(normalization=st.sampled_from(NORMALIZATIONS), ngram=st.integers(0, 3), **BEAM_CASES)
 @settings(max_examples=150, deadline=None, derandomize=True)
-def test_matches_a_plain_python_beam_search(
-    seed: int,
-    beam: int,
-    n_best: int,
-    normalization: dict[str, Any],
-    stopping: str,
-    limits: tuple[int, int],
-    ngram: int,
-    vocabulary: int,
-) -> None:
-    config = config_of(
-        beam_size=beam,
-        n_best=min(n_best, beam),
-        stopping=stopping,
-        min_length=limits[0],
-        max_length=limits[1],
-        no_repeat_ngram=ngram,
-        **normalization,
-    )
-    toy = Toy(seed, lengths=(3, 1, 4), vocabulary=vocabulary)
-    for b, found in enumerate(toy.search(config)):
-        expected = toy.sentence(b).beam(config, limits[1], stop=stopping != "exact")
-        assert [tuple(hypothesis.tokens) for hypothesis in found] == [tokens for _, tokens in expected]
-        assert [hypothesis.score for hypothesis in found] == pytest.approx(
-            [score for score, _ in expected], abs=1e-4
-        )
+def test_matches_a_plain_python_beam_search(normalization: dict[str, Any], ngram: int, **case: Any) -> None:
+    one = BeamCase({**normalization, "no_repeat_ngram": ngram}, **case)
+    one.check(one.toy.search(one.config))
 
 
 @normalizations

@@ -4,8 +4,11 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import pytest
 import torch
+from hypothesis import strategies as st
 from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
@@ -13,6 +16,15 @@ from nmt_cli.model.protocol import Memory, State
 from nmt_cli.search import BannedWords, Hypothesis, Phrase, SearchTree, search
 from nmt_cli.vocabulary.token_ids import EOS
 
+# What the tests of a beam search vary.
+BEAM_CASES: dict[str, Any] = {
+    "seed": st.integers(0, 10**6),
+    "beam": st.integers(1, 7),
+    "n_best": st.integers(1, 7),
+    "stopping": st.sampled_from(["finished", "first", "exact"]),
+    "limits": st.tuples(st.integers(0, 3), st.integers(3, 9)),
+    "vocabulary": st.sampled_from([5, 7, 130]),
+}
 HISTORIES = 211  # prime, so that histories rarely collide
 
 
@@ -197,3 +209,39 @@ def _repeats(tokens: tuple[int, ...], n: int) -> bool:
         return False
     ngrams = [tokens[i : i + n] for i in range(len(tokens) - n + 1)]
     return len(set(ngrams)) < len(ngrams)
+
+
+class BeamCase:
+    """A toy and settings of one case of `BEAM_CASES`, to compare with the plain-Python beam search."""
+
+    def __init__(
+        self,
+        settings: dict[str, Any],
+        *,
+        seed: int,
+        beam: int,
+        n_best: int,
+        stopping: Any,
+        limits: tuple[int, int],
+        vocabulary: int,
+    ) -> None:
+        self.toy = Toy(seed, lengths=(3, 1, 4), vocabulary=vocabulary)
+        self.config = SearchConfig(
+            beam_size=beam,
+            n_best=min(n_best, beam),
+            stopping=stopping,
+            min_length=limits[0],
+            max_length=limits[1],
+            max_length_ratio=None,
+            **settings,
+        )
+
+    def check(self, results: Sequence[Sequence[Any]]) -> None:
+        """The hypotheses of each sentence are those of the plain-Python search, in the same order."""
+        config = self.config
+        for b, found in enumerate(results):
+            expected = self.toy.sentence(b).beam(config, config.max_length, stop=config.stopping != "exact")
+            assert [tuple(hypothesis.tokens) for hypothesis in found] == [tokens for _, tokens in expected]
+            assert [hypothesis.score for hypothesis in found] == pytest.approx(
+                [score for score, _ in expected], abs=1e-4
+            )
