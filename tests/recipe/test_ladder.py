@@ -1,7 +1,8 @@
 """`nmt recipe ladder`: the definition that comes with nmt, and a small ladder through the command."""
 
 import re
-from itertools import islice
+import tomllib
+from itertools import islice, pairwise
 from pathlib import Path
 from zlib import crc32
 
@@ -13,6 +14,7 @@ from nmt_cli.recipe import definition
 from nmt_cli.recipe.definition import assignments, recipes_folder
 from nmt_cli.recipe.ladder import find_ladder, ladder_names
 from tests.cli.conftest import Run
+from tests.docs.commands import REPOSITORY, shell_lines
 
 from .conftest import TINY
 from .test_command import commands
@@ -91,6 +93,26 @@ def test_the_readme_names_every_rung() -> None:
     assert readme.startswith("# ladder\n")
     for rung in find_ladder("ladder").ladder.rung:
         assert f"`{rung.name}`" in readme
+
+
+def test_the_tutorial_trains_the_same_systems_on_the_same_text() -> None:
+    ladder, page = find_ladder("ladder").ladder, REPOSITORY / "docs" / "tutorial.md"
+    (file,) = re.findall(
+        r"small\.toml <<'END'\n(.*?)^END$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    shown = {"vocabulary": ladder.settings["vocabulary"], **tomllib.loads(file)}
+    assert shown == ladder.settings
+    lines = list(shell_lines(page))
+    (text,) = (line for line in lines if line.startswith("nmt demo-data"))
+    assert f"--clauses {ladder.clauses} --size {ladder.pairs}" in text
+    assert any(f"--set vocabulary.size={ladder.settings['vocabulary']['size']} " in line for line in lines)
+    trained = {}
+    for words in (line.split() for line in lines if line.startswith("nmt train")):
+        pairs = list(pairwise(words))
+        name = Path(dict(pairs)["--out"]).name
+        settings = sorted(value for option, value in pairs if option == "--set")
+        trained[name] = (dict(pairs)["--preset"], settings)
+    assert trained == {rung.name: (rung.preset, sorted(assignments(rung.settings))) for rung in ladder.rung}
 
 
 @pytest.mark.usefixtures("small")
