@@ -84,5 +84,5 @@ def test_a_validation_shows_one_sample_on_a_screen_all_on_request_and_none_in_a_
 def test_with_a_time_limit_the_bar_counts_time(monkeypatch: pytest.MonkeyPatch) -> None:
     reports: list[Report] = [START, UpdateReport(update=20, epoch=1)]
     limited = shown(monkeypatch, reports, screen=Terminal(), time_limit=600.0)
-    assert "20 updates, 0 s of 10 min" in limited
+    assert "20 updates, 0 s of 10 min, " in limited
     assert "20/1,000" in shown(monkeypatch, reports, screen=Terminal())

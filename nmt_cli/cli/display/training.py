@@ -35,7 +35,7 @@ class TrainingDisplay:
         self._bar = Progress(
             TextColumn("epoch {task.fields[epoch]}"),
             BarColumn(bar_width=None),
-            TextColumn("{task.fields[count]}"),
+            TextColumn("{task.fields[count]},"),
             TextColumn("{task.fields[left]}", style="cyan"),
             console=self._console,
             expand=True,
