@@ -13,6 +13,7 @@ prompt        `nmt translate` in a terminal: a prompt with line editing and hist
 """
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -27,6 +28,11 @@ def main() -> None:
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback of our imports; the boundary takes over
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass  # it was closed: a file of ours that took its number would receive what libraries print
+    os.close(descriptor)
     if sys.stderr is None:  # closed: messages are lost, but the work continues
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
     from nmt_cli.cli.app import app

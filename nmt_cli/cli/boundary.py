@@ -87,6 +87,8 @@ class Boundary(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         previous = {number: signal.signal(number, _terminate) for number in ending_signals()}
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            previous[signal.SIGINT] = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             return super().invoke(ctx)
         except (typer.Exit, typer.Abort):

@@ -21,7 +21,7 @@ from nmt_cli.cli.options.checks import (
     split_arguments,
 )
 from nmt_cli.documents.formats import FORMATS, format_of
-from nmt_cli.errors import UsageError, did_you_mean
+from nmt_cli.errors import OutputError, UsageError, did_you_mean
 from nmt_cli.files.atomic import MANIFEST
 
 if TYPE_CHECKING:
@@ -218,13 +218,15 @@ def _translated(
                     resumed=resumed,
                 )
             )
-    except KeyboardInterrupt:
+    except BaseException:
         if done and opened[0].job.target is not None:
             console.print(f"{done:,} segments are done; to continue, run the same command again")
         raise
 
 
 def _write(data: bytes) -> None:
+    if sys.stdout is None:  # closed before Python started
+        raise OutputError("standard output is closed", hint="write to a file with --output FILE")
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
 

@@ -12,15 +12,16 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import fields
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self, get_args
+from typing import Any, Self, get_args
 
 from nmt_cli.documents.document import Markup, Origin, Parts, Segment
 from nmt_cli.documents.segment_translation import Result, Terms
-from nmt_cli.errors import UsageError
+from nmt_cli.errors import OutputError, UsageError
 from nmt_cli.files.atomic import cannot_write
-from nmt_cli.files.guarded import GuardedDirectory, parse_json
+from nmt_cli.files.guarded import GuardedDirectory, parse_json, write_all
 
 _MARK = b"nmt-journal "
 
@@ -34,7 +35,7 @@ class Journal:
             self._path = target.resolve().with_name(f"{target.name}.partial")
         self._head = _MARK + _line(facts)
         self._known: dict[str, list[Any]] = {}
-        self._file: IO[bytes] | None = None
+        self._file: FileIO | None = None
 
     def __enter__(self) -> Self:
         if self._path is None:
@@ -86,16 +87,19 @@ class Journal:
         """Note results; they survive whatever happens later."""
         if self._file is None or self._path is None or not results:
             return
+        new = {
+            _key(segment): [_numbered(segment, result.parts), *result[1:]]
+            for segment, result in results.items()
+        }
         try:
-            for segment, result in results.items():
-                key = _key(segment)
-                value = [_numbered(segment, result.parts), *result[1:]]
-                self._known[key] = value
-                self._file.write(_line([key, *value]))
-            self._file.flush()
+            write_all(self._file.fileno(), b"".join(_line([key, *value]) for key, value in new.items()))
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise cannot_write(self._path, error) from error
+            raise OutputError(
+                f"cannot write {self._path}: {error.strerror}",
+                hint="free some space, then run the same command again to continue",
+            ) from error
+        self._known |= new
 
     def remove(self) -> None:
         """The job is complete."""
@@ -112,17 +116,17 @@ class Journal:
                 f"{self._path} was not written by nmt",
                 hint="move it away, or choose another --output; it is not touched",
             )
-        if mark + self._file.readline() != self._head:
+        content = mark + self._file.readall()
+        if not content.startswith(self._head):
             self._file.truncate(0)
-            self._file.write(self._head)
-            self._file.flush()
+            write_all(self._file.fileno(), self._head)
             return
-        end = self._file.tell()
-        for line in self._file:
-            content = _content(line)
-            if content is None:  # the last line of a process that was killed, or damage
+        end = len(self._head)
+        for line in content[end:].splitlines(keepends=True):
+            entry = _entry(line)
+            if entry is None:  # the last line of a process that was killed, or damage
                 break
-            key, *value = content
+            key, *value = entry
             self._known[str(key)] = value
             end += len(line)
         self._file.truncate(end)
@@ -134,7 +138,7 @@ def _line(content: Any) -> bytes:
     return f"{_hash(data)} ".encode() + data + b"\n"
 
 
-def _content(line: bytes) -> list[Any] | None:
+def _entry(line: bytes) -> list[Any] | None:
     """What a line holds; None if it is not as it was written."""
     digest, _, data = line.removesuffix(b"\n").partition(b" ")
     if not line.endswith(b"\n") or digest != _hash(data).encode():

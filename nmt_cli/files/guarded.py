@@ -16,8 +16,9 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, NoReturn, cast
+from typing import Any, NoReturn
 
 from nmt_cli.errors import DirectoryError
 from nmt_cli.files.atomic import PARTIAL_FILE, FileFacts, cannot_write, remove_leftovers
@@ -169,10 +170,11 @@ class GuardedDirectory:
         except OSError as error:
             raise cannot_write(self.path / name, error) from error
 
-    def open_locked(self, name: str) -> IO[bytes]:
+    def open_locked(self, name: str) -> FileIO:
         """A file to read and to append to, created if there is none, and locked until it is closed.
 
-        BlockingIOError: another process has it.
+        It is not buffered: what a full disk did not take would be written again when it is closed. BlockingIOError:
+        another process has it.
         """
         while True:
             with self.open(name, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
@@ -186,7 +188,7 @@ class GuardedDirectory:
                     pass
                 # Its owner may have renamed or removed it just before it gave up the lock.
                 if self._is_current(name, descriptor):
-                    return cast(IO[bytes], os.fdopen(os.dup(descriptor), "a+b"))
+                    return FileIO(os.dup(descriptor), "a+b")
 
     def synchronize(self, name: str) -> None:
         """Flush a file to disk, if it exists."""

@@ -36,7 +36,7 @@ from typing import IO, Any, NamedTuple, Self, cast
 from nmt_cli.errors import DirectoryError, OutputError, UsageError
 from nmt_cli.files.atomic import cannot_write, new_file
 from nmt_cli.files.byte_stream import read_chunks
-from nmt_cli.files.guarded import GuardedDirectory
+from nmt_cli.files.guarded import GuardedDirectory, write_all
 
 _COMPRESSIONS = (".gz", ".zst")
 _CHUNK = 1 << 20
@@ -193,11 +193,10 @@ class PartialOutput:
         """Append the lines of one window; they survive whatever happens later."""
         try:
             data = [f"{line}\n".encode() for line in lines]
-            self._file.writelines(data)
-            self._file.flush()
+            content = b"".join(data)
+            write_all(self._file.fileno(), content)
             os.fsync(self._file.fileno())
-            for line in data:
-                self._digest.update(line)
+            self._digest.update(content)
             self._commit(self.lines + len(data))
         except (OSError, OutputError) as error:
             cause = error.__cause__ if isinstance(error, OutputError) else error

@@ -20,16 +20,18 @@ from pathlib import Path
 from typing import Any
 
 from nmt_cli.errors import UsageError
+from nmt_cli.files.atomic import cannot_write
 from nmt_cli.files.guarded import GuardedDirectory, parse_json, write_all
 
 METRICS = "metrics.jsonl"
 SCORES = "scores.jsonl"
 TENSORBOARD = "tensorboard"
 
-_NUMBERS = ("loss", "perplexity", "score", "bleu", "chrf", "learning_rate", "seconds", "tokens_per_second")
+_MAX_UPDATE = 2**53
 _PREFIX = "events.out.tfevents."  # TensorBoard looks for `tfevents` in the name
 _STEP = ("loss", "perplexity", "learning_rate", "gradient_norm", "tokens_per_second")
 _VALIDATION = ("loss", "perplexity", "bleu", "chrf")
+_NUMBERS = {*_STEP, *_VALIDATION, "score", "seconds"}
 
 
 class MetricsLog:
@@ -107,7 +109,7 @@ def _is_metric(record: Any) -> bool:
     return (
         record["kind"] in ("step", "validation")
         and type(record["update"]) is int
-        and record["update"] >= 0
+        and 0 <= record["update"] <= _MAX_UPDATE
         and all(_is_number(record[key]) or record[key] is None for key in needed)
         and all(record.get(key) is None or _is_number(record[key]) for key in _NUMBERS)
         and all(isinstance(record[f"{key}_signature"], str) for key in ("bleu", "chrf") if key in record)
@@ -187,8 +189,11 @@ class EventLog:
     def append(self, record: Mapping[str, Any]) -> None:
         """Add the scalars of one line of metrics.jsonl."""
         content = _framed(_events(record, time.time()))
-        with self._directory.open(self._name, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as descriptor:
-            write_all(descriptor, content)
+        try:
+            with self._directory.open(self._name, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as descriptor:
+                write_all(descriptor, content)
+        except OSError as error:
+            raise cannot_write(self._directory.path / self._name, error) from error
 
 
 def scalars(record: Mapping[str, Any]) -> dict[str, float]:

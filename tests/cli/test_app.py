@@ -386,3 +386,33 @@ def test_a_closed_standard_error_does_not_stop_the_work() -> None:
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert "luong2015" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["config", "presets", "recipe"])
+def test_a_closed_standard_output_is_an_error(command: str) -> None:
+    line = f"{sys.executable} -m nmt_cli {command} >&-"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: standard output is closed\nhint: ")
+
+
+def test_ctrl_c_during_start_up_ends_without_a_traceback() -> None:
+    script = """
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started us with Ctrl-C ignored
+class Slow:
+    def find_spec(self, name, *_):
+        if name == "nmt_cli.cli.app":
+            print("importing", flush=True)
+            time.sleep(600)
+sys.meta_path.insert(0, Slow())
+from nmt_cli.cli import main
+main()
+"""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", script], stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "importing\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=300) == ("", "")
+    assert process.returncode == -signal.SIGINT

@@ -1,6 +1,7 @@
 """Only complete lines are written, whatever happens."""
 
 import fcntl
+import resource
 import signal
 import subprocess
 import sys
@@ -8,7 +9,10 @@ import termios
 import time
 from pathlib import Path
 
-from nmt_cli.files.line_writer import line_output
+import pytest
+
+from nmt_cli.errors import OutputError, UsageError
+from nmt_cli.files.line_writer import PartialOutput, line_output
 
 WRITER = """
 import threading, time
@@ -55,3 +59,44 @@ def test_a_file_appears_complete_or_not_at_all(tmp_path: Path) -> None:
     with line_output(path) as write:
         write(["one", "", "two"])
     assert path.read_bytes() == b"one\n\ntwo\n"
+
+
+def test_a_full_disk_names_the_file_and_keeps_the_lines_that_are_done(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
+    try:
+        with (
+            pytest.raises(OutputError, match=r"cannot write .*out\.partial: File too large"),
+            PartialOutput(tmp_path / "out", {}) as output,
+        ):
+            output.write(["a" * 100] * 10)
+            output.write(["b" * 100] * 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with PartialOutput(tmp_path / "out", {}) as output:
+        assert output.lines == 10
+        output.write(["c"])
+    assert (tmp_path / "out").read_text() == ("a" * 100 + "\n") * 10 + "c\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_file_that_its_writer_publishes_just_now_is_not_truncated(tmp_path: Path) -> None:
+    first = PartialOutput(tmp_path / "out", {}).__enter__()
+    first.write(["first"])
+    with pytest.raises(UsageError, match="being written by another process"):
+        PartialOutput(tmp_path / "out", {}).__enter__()
+    flock = fcntl.flock
+
+    def lock_after_publication(descriptor: int, operation: int) -> None:
+        if not (tmp_path / "out").exists():  # opened, but not yet locked
+            first.__exit__(None, None, None)
+        flock(descriptor, operation)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fcntl, "flock", lock_after_publication)
+        second = PartialOutput(tmp_path / "out", {})
+        with second:
+            assert second.lines == 0
+            assert (tmp_path / "out").read_text() == "first\n"
+            second.write(["second"])
+    assert (tmp_path / "out").read_text() == "second\n"

@@ -1,6 +1,7 @@
 """TensorBoard's own reader finds in the event files what metrics.jsonl says, whatever happened to the run."""
 
 import importlib.util
+import json
 import shutil
 from collections import Counter
 from dataclasses import replace
@@ -102,6 +103,21 @@ def test_a_run_that_began_without_events_gets_its_whole_history(data: Path, tmp_
 def test_values_that_are_not_finite_are_left_out() -> None:
     record = {"kind": "step", "update": 3, "loss": None, "perplexity": None, "learning_rate": 0.1}
     assert logs.scalars(record) == {"train/learning_rate": 0.1}
+
+
+def test_hostile_values_in_the_log_are_skipped(finished: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(finished, tmp_path / "run")
+    record = {"kind": "step", "update": 3, "loss": 1.0, "perplexity": 2.0, "learning_rate": 0.1}
+    hostile = [("gradient_norm", "x"), ("gradient_norm", [1]), ("update", 2**70), ("tokens_per_second", True)]
+    with (run / "metrics.jsonl").open("a") as log:
+        log.writelines(json.dumps({**record, key: value}) + "\n" for key, value in hostile)
+    logs.EventLog(run, logs.MetricsLog(run).read())
+    assert displayed(run) == displayed(finished)
+    with (run / "metrics.jsonl").open("a") as log:
+        log.writelines(
+            json.dumps({**record, key: 1e300}) + "\n" for key in ("loss", "seconds", "gradient_norm")
+        )
+    logs.EventLog(run, logs.MetricsLog(run).read())
 
 
 def test_a_link_in_place_of_the_folder_is_refused(finished: Path, tmp_path: Path) -> None:

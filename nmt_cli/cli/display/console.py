@@ -21,6 +21,8 @@ from rich.progress import (
 from rich.segment import Segment
 from rich.text import Text
 
+from nmt_cli.errors import OutputError
+
 
 class Verbosity(IntEnum):
     """How much is written to standard error."""
@@ -80,6 +82,8 @@ class LiteralConsole(Console):
 def results(stream: IO[str] | None = None) -> Console:
     """Standard output, or `stream`. Outside a terminal it is plain text, and lines are not wrapped."""
     stream = stream or sys.stdout
+    if stream is None:  # closed before Python started
+        raise OutputError("standard output is closed", hint="redirect it to a file, or to /dev/null")
     plain = not stream.isatty()
     return LiteralConsole(file=stream, width=240 if plain else None, color_system=None if plain else "auto")
 
