@@ -2,6 +2,7 @@
 
     python benchmarks/runtime.py RUN_DIR                  # all of it, on the test set of the run
     python benchmarks/runtime.py RUN_DIR --threads 2
+    python benchmarks/runtime.py RUN_DIR --quality        # only BLEU and lines that differ, beam 5
     python benchmarks/runtime.py RUN_DIR --shortlists     # recall of shortlists by size and by method
 
 All systems take turns in one process, line by line and then in batches, so that a busy machine slows all of them
@@ -61,6 +62,7 @@ def main() -> None:
     parser.add_argument("--single", type=int, default=100, help="lines to translate one by one")
     parser.add_argument("--lines", type=int, default=1000, help="lines to translate in batches, and for BLEU")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--quality", action="store_true")
     parser.add_argument("--shortlists", action="store_true")
     arguments = parser.parse_args()
     run = RunDirectory.open(arguments.run)
@@ -77,12 +79,15 @@ def main() -> None:
         for form, options in FORMS.items():
             export(arguments.run, folders[form], report=print, **options)  # type: ignore[arg-type]
         clock = time.process_time if arguments.threads == 1 else time.monotonic
-        for beam in (5, 1):
+        for beam in (5,) if arguments.quality else (5, 1):
             systems = _systems(arguments.run, folders, beam, arguments.threads)
-            print_single_lines(systems, sources[: arguments.single], beam, clock)
-            texts = print_batches(systems, sources, references, beam, arguments.rounds, clock)
+            if not arguments.quality:
+                print_single_lines(systems, sources[: arguments.single], beam, clock)
+            rounds = 1 if arguments.quality else arguments.rounds
+            texts = print_batches(systems, sources, references, beam, rounds, clock)
             print_ties(arguments.run, sources, texts["torch"], texts["float32"], beam)
-        print_start(folders, sources[0])
+        if not arguments.quality:
+            print_start(folders, sources[0])
 
 
 def _systems(run: Path, folders: dict[str, Path], beam: int, threads: int) -> dict[str, Translate]:
