@@ -29,7 +29,7 @@ BELOW = {
     "info": {"run", "data", "files", "config"},
     "translator": {"runtime", "search", "run", "model", "data", "corpus", "vocabulary", "files", "config"},
     "export": {"runtime", "run", "model", "data", "vocabulary", "files", "config"},
-    "training": {"translator", "run", "model", "data", "metrics", "drawing", "files", "config"},
+    "training": {"translator", "search", "run", "model", "data", "metrics", "drawing", "files", "config"},
     "evaluation": {
         "export",
         "runtime",

@@ -21,6 +21,7 @@ from nmt_cli.cli.commands import (
     presets,
     recipe,
     score,
+    selftest,
     serve,
     train,
     translate,
@@ -40,7 +41,7 @@ COMMANDS = {
         serve.serve,
     ),
     "Evaluation": (evaluate.evaluate, align_eval.align_eval),
-    "Information": (info.info, presets.presets, config.config),
+    "Information": (info.info, presets.presets, config.config, selftest.selftest),
 }
 
 app = typer.Typer(

@@ -22,6 +22,7 @@ run_writer    everything that is written, and when
 reports       what the trainer yields, and the state of a run: position in the data, validation history, time
 distributed   several processes
 dry_run       `--dry-run`: size, memory and speed
+selftest      `nmt selftest`: whether all of this works on a device
 """
 
 from nmt_cli.training.reports import (

@@ -1,6 +1,7 @@
 """Any device, half precision, and how many operations an update takes."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,14 +16,14 @@ from nmt_cli.errors import UsageError
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.device import set_threads
 
-from .operations import Count
+from .operations import SYNCHRONIZING, Count, NoWaiting, make_learner, rank_batch, table
 
 Build = Callable[..., Seq2Seq]
 Pad = Callable[..., Batch]
 Pairs = list[tuple[list[int], list[int]]]
 
 MOVES = {"aten._to_copy.default", "aten.copy_.default"}  # what brings tensors from one device to another
-SYNCHRONIZING = {"aten.nonzero", "aten._local_scalar_dense", "aten.masked_select", "aten.item"}
+GPU_PAGE = Path(__file__).parents[2] / "docs" / "gpu.md"
 
 
 class OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -84,6 +85,22 @@ def test_a_search_step_stays_on_one_device(preset: ModelConfig, build: Build, pa
         features, state, _ = model.step(parents, state, memory)
         features, state, _ = model.step(parents, state.reorder(parents), memory)
         assert model.project(features).shape == (2, 4, 11)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])
+def test_clipping_optimizer_and_moving_average_never_make_the_host_wait(optimizer: str) -> None:
+    learner = make_learner("luong2015", optimizer=optimizer, clip_norm=0.1, ema_decay=0.9)
+    with NoWaiting():
+        for number in (1, 2):
+            learner.update(number, [rank_batch(5)], 1e-3)
+    with pytest.raises(AssertionError, match="_local_scalar_dense"), NoWaiting():
+        float(learner.optimization.norm)
+
+
+@pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="counts depend on the version of torch")
+def test_the_operations_of_every_preset_are_those_of_the_page() -> None:
+    page = GPU_PAGE.read_text("utf-8")
+    assert [line for line in table() if line not in page] == []
 
 
 def test_an_update_in_bf16_is_close_to_one_in_float32(
