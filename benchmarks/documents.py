@@ -19,8 +19,8 @@ import torch
 
 from nmt_cli import Translator
 from nmt_cli.config.defaults import WINDOW
+from nmt_cli.documents.document import DocumentOptions
 from nmt_cli.documents.driver import rendered
-from nmt_cli.documents.options import DocumentOptions
 from nmt_cli.documents.placeholders import Recognizer
 from nmt_cli.documents.po import read_po
 from nmt_cli.documents.segment_translation import SegmentTranslator

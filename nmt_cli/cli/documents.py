@@ -25,10 +25,9 @@ from nmt_cli.errors import OutputError, UsageError, did_you_mean
 from nmt_cli.files.atomic import MANIFEST
 
 if TYPE_CHECKING:
-    from nmt_cli.documents.document import Origin
+    from nmt_cli.documents.document import DocumentOptions, Origin
     from nmt_cli.documents.driver import Finished, Job, Opened
     from nmt_cli.documents.memory import MemorySegments, TranslationMemory
-    from nmt_cli.documents.options import DocumentOptions
     from nmt_cli.documents.segment_translation import SegmentTranslator, TranslateLines
     from nmt_cli.runtime.placeholders import PlaceholderSymbols
     from nmt_cli.translator import Translator
@@ -53,7 +52,7 @@ class DocumentSettings:
 
     def for_reading(self, target_language: str | None) -> "DocumentOptions":
         """What the formats need to know."""
-        from nmt_cli.documents.options import DocumentOptions
+        from nmt_cli.documents.document import DocumentOptions
 
         options = DocumentOptions(redo=self.redo, fuzzy=self.fuzzy, target_language=target_language)
         return options if self.line_length is None else replace(options, line_length=self.line_length)

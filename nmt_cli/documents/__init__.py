@@ -1,22 +1,18 @@
 """Documents in, documents out: only their text changes. Reading order:
 
-document             segments, markup, entries, and the edits that put a translation in its place; encodings
-placeholders         what must arrive in a translation exactly once; the check that it does
-accelerators         `_File` and `&File`
+document             segments, markup, entries, and the edits that put a translation in its place; options, encodings
+placeholders         what must arrive in a translation exactly once, and the check that it does; accelerators
 sentences            segments → sentences, as the model sees them
 insertion            markup back into a translation, by attention
 segment_translation  segments → translated segments, or the reason why not
-options              how documents are read and written
 po, plural_forms     gettext PO
-subtitles            SubRip and WebVTT
-plain_text           paragraphs
+plain_text           paragraphs; SubRip and WebVTT subtitles
 markdown, markdown_inline  blocks, and what is inside them
 tokens               tags and entities of markup languages, with their positions
 web_page             HTML
 xliff                XLIFF 1.2 and 2.x
 android              Android strings.xml
-json_strings         JSON messages
-properties           Java properties
+messages             JSON and Java properties
 formats              formats by name
 memory               translation memory: texts that were translated before
 journal              what an interrupted command had translated

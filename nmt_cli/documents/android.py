@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nmt_cli.documents.document import (
     Document,
+    DocumentOptions,
     Entry,
     Lines,
     Markup,
@@ -18,7 +19,6 @@ from nmt_cli.documents.document import (
     merged,
     replacement,
 )
-from nmt_cli.documents.options import DocumentOptions
 from nmt_cli.documents.tokens import (
     Token,
     attributes,

@@ -161,6 +161,16 @@ def merged(parts: Sequence[str | Markup]) -> Parts:
     return tuple(result)
 
 
+@dataclass(frozen=True)
+class DocumentOptions:
+    """What a format may need to know to read and write a document."""
+
+    redo: bool = False  # also entries that were translated by nmt, and not changed since
+    fuzzy: bool = True  # mark translations as unreviewed, where a format can
+    target_language: str | None = None
+    line_length: int = 42  # of subtitles
+
+
 # Encodings
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}

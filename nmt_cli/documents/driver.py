@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nmt_cli.documents.document import (
     MAX_DOCUMENT_BYTES,
     Document,
+    DocumentOptions,
     Entry,
     Origin,
     Parts,
@@ -24,7 +25,6 @@ from nmt_cli.documents.document import (
 )
 from nmt_cli.documents.formats import FORMATS, Format, format_of, reader
 from nmt_cli.documents.journal import Journal
-from nmt_cli.documents.options import DocumentOptions
 from nmt_cli.documents.segment_translation import Result, SegmentTranslator, Terms
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.files.atomic import new_file

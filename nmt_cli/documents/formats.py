@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from nmt_cli.documents.document import Document
-from nmt_cli.documents.options import DocumentOptions
+from nmt_cli.documents.document import Document, DocumentOptions
 
 Read = Callable[[bytes, Path, DocumentOptions], Document]
 
@@ -52,19 +51,19 @@ def reader(name: str) -> Read:
     elif name == "xliff":
         from nmt_cli.documents.xliff import read_xliff as read
     elif name == "srt":
-        from nmt_cli.documents.subtitles import read_srt as read
+        from nmt_cli.documents.plain_text import read_srt as read
     elif name == "vtt":
-        from nmt_cli.documents.subtitles import read_vtt as read
+        from nmt_cli.documents.plain_text import read_vtt as read
     elif name == "markdown":
         from nmt_cli.documents.markdown import read_markdown as read
     elif name == "html":
         from nmt_cli.documents.web_page import read_html as read
     elif name == "json":
-        from nmt_cli.documents.json_strings import read_json as read
+        from nmt_cli.documents.messages import read_json as read
     elif name == "android":
         from nmt_cli.documents.android import read_android as read
     elif name == "properties":
-        from nmt_cli.documents.properties import read_properties as read
+        from nmt_cli.documents.messages import read_properties as read
     else:
         from nmt_cli.documents.plain_text import read_text as read
     return read

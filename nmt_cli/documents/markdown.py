@@ -14,6 +14,7 @@ from pathlib import Path
 
 from nmt_cli.documents.document import (
     Document,
+    DocumentOptions,
     Entry,
     Lines,
     Markup,
@@ -24,7 +25,6 @@ from nmt_cli.documents.document import (
     replacement,
 )
 from nmt_cli.documents.markdown_inline import definitions, inline_parts
-from nmt_cli.documents.options import DocumentOptions
 from nmt_cli.documents.plain_text import MAX_WIDTH
 
 _FENCE = re.compile(r"(`{3,}(?=[^`]*$)|~{3,})")

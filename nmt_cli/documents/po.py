@@ -17,6 +17,7 @@ from pathlib import Path
 
 from nmt_cli.documents.document import (
     Document,
+    DocumentOptions,
     Edit,
     Entry,
     Origin,
@@ -26,7 +27,6 @@ from nmt_cli.documents.document import (
     decode,
     plain,
 )
-from nmt_cli.documents.options import DocumentOptions
 from nmt_cli.documents.placeholders import Recognizer
 from nmt_cli.documents.plural_forms import PluralForms, plural_forms, rule_of_language
 

@@ -16,10 +16,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from nmt_cli.documents.accelerators import insert_accelerator, remove_accelerator
 from nmt_cli.documents.document import MAX_SEGMENT_CHARACTERS, Markup, Origin, Parts, Segment, merged
 from nmt_cli.documents.insertion import Alignment, Span, restore
-from nmt_cli.documents.placeholders import Recognizer
+from nmt_cli.documents.placeholders import Recognizer, insert_accelerator, remove_accelerator
 from nmt_cli.documents.sentences import Line, lines_of, without_placeholders
 from nmt_cli.runtime.placeholders import SYMBOLS
 from nmt_cli.runtime.words import group_pieces, words_of

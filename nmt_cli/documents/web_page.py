@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nmt_cli.documents.document import (
     Document,
+    DocumentOptions,
     Edit,
     Entry,
     Lines,
@@ -25,7 +26,6 @@ from nmt_cli.documents.document import (
     decode,
     merged,
 )
-from nmt_cli.documents.options import DocumentOptions
 from nmt_cli.documents.tokens import (
     Attribute,
     Token,

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from nmt_cli.documents.document import (
     Document,
+    DocumentOptions,
     Edit,
     Entry,
     Lines,
@@ -25,7 +26,6 @@ from nmt_cli.documents.document import (
     broken,
     merged,
 )
-from nmt_cli.documents.options import DocumentOptions
 from nmt_cli.documents.tokens import (
     Token,
     attributes,

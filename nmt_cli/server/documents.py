@@ -16,10 +16,9 @@ from concurrent.futures import CancelledError, Future
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from nmt_cli.documents.document import Decoded, Document, Untouched, decode
+from nmt_cli.documents.document import Decoded, Document, DocumentOptions, Untouched, decode
 from nmt_cli.documents.driver import rendered
 from nmt_cli.documents.formats import FORMATS, format_of, reader
-from nmt_cli.documents.options import DocumentOptions
 from nmt_cli.documents.segment_translation import Result, SegmentTranslator, Translated
 from nmt_cli.documents.web_page import html_document
 from nmt_cli.server.batcher import Batcher

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from nmt_cli.documents.document import DocumentOptions
 from nmt_cli.documents.driver import Finished, open_documents, plan_jobs, translate_documents
-from nmt_cli.documents.options import DocumentOptions
 from nmt_cli.documents.segment_translation import SegmentTranslator
 from nmt_cli.errors import CorpusError, NmtError, UsageError
 

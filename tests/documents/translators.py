@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nmt_cli.documents.document import Document, Parts, plain
+from nmt_cli.documents.document import Document, DocumentOptions, Parts, plain
 from nmt_cli.documents.formats import reader
-from nmt_cli.documents.options import DocumentOptions
 from nmt_cli.documents.placeholders import Recognizer
 from nmt_cli.documents.segment_translation import SegmentTranslator
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from libretranslatepy import LibreTranslateAPI
 
+from nmt_cli.documents.document import DocumentOptions
 from nmt_cli.documents.driver import rendered
 from nmt_cli.documents.formats import FORMATS, reader
-from nmt_cli.documents.options import DocumentOptions
 from nmt_cli.documents.segment_translation import SegmentTranslator
 from nmt_cli.server.openapi import openapi_document
 from nmt_cli.server.service import ServerSettings
