@@ -35,7 +35,7 @@ from nmt_cli.files.languages import images_name, text_names
 from nmt_cli.preprocessing.card import DataCard, write_card
 from nmt_cli.preprocessing.encoding import Page, PageEncoder, SplitStatistics
 from nmt_cli.preprocessing.request import PreprocessRequest, Reporter
-from nmt_cli.preprocessing.splits import DropLog
+from nmt_cli.preprocessing.splits import FROM_TRAIN, DropLog
 from nmt_cli.vocabulary import Vocabularies
 from nmt_cli.vocabulary.token_ids import Ragged
 
@@ -190,7 +190,7 @@ class _Run:
                 )
             rows, order = sorted(order[:wanted]), order[wanted:]
             images = [train.images[row] for row in rows]
-            found += [ImageSet(name, "held out from train", images, [0] * wanted)] if wanted else []
+            found += [ImageSet(name, FROM_TRAIN, images, [0] * wanted)] if wanted else []
         rows = sorted(order)
         train.images = [train.images[row] for row in rows]
         train.corpora = [train.corpora[row] for row in rows]

@@ -13,7 +13,7 @@ from nmt_cli.drawing.markup import table as markdown_table
 from nmt_cli.errors import DataWarning
 from nmt_cli.preprocessing.encoding import SideStatistics, SplitStatistics, histogram_labels
 from nmt_cli.preprocessing.request import PreprocessRequest
-from nmt_cli.preprocessing.splits import DropLog
+from nmt_cli.preprocessing.splits import FROM_TRAIN, DropLog
 from nmt_cli.vocabulary import Vocabularies
 
 _SHOWN = 100  # characters of an example
@@ -67,6 +67,10 @@ class DataCard:
             *sorted(self.drop_log.counts.items(), key=lambda item: -item[1]),
             ("total", self.drop_log.total),
         ]
+        taken = [name for name, origin in self.origins.items() if origin == FROM_TRAIN]
+        if taken:
+            held_out = sum(self.splits[name].pairs for name in taken)
+            counts.append((f"not dropped, but held out for {' and '.join(taken)}", held_out))
         shares = [(reason, f"{count:,}", _percent(count, sum(self.pairs_read))) for reason, count in counts]
         yield CardTable("Dropped from train", ("reason", unit, "share"), shares)
         headings = ("split", "language", unit, "tokens", "tokens/word", "longest", "bytes", "unknown")

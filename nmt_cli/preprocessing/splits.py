@@ -37,6 +37,7 @@ from nmt_cli.vocabulary import Vocabularies
 _PAGE = 8192
 # The state of a row; the names are the reasons in the data card.
 _KEPT, _IN_HELDOUT, _DUPLICATE, _SHARES_HELDOUT, _HELD_OUT = range(5)
+FROM_TRAIN = "held out from train"  # where a held-out set came from
 _REASONS = {_IN_HELDOUT: "in_heldout", _DUPLICATE: "duplicate", _SHARES_HELDOUT: "shares_heldout"}
 EXAMPLES = 3
 _COLUMNS = ("corpus", "line", "reason", "source", "target")
@@ -195,7 +196,7 @@ class TrainingText:
         return np.asarray(self._marks[page.first : page.first + len(page.source)])
 
     def _extract(self, name: str, rows: NDArray[np.int64]) -> HeldOutSet:
-        whole = HeldOutSet(name, "held out from train")
+        whole = HeldOutSet(name, FROM_TRAIN)
         for page in self._spool.pages():
             own = rows[(rows >= page.first) & (rows < page.first + len(page.source))] - page.first
             whole.source += [page.source[row] for row in own]

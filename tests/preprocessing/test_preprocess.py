@@ -127,6 +127,11 @@ def test_held_out_sets_share_no_sentence_with_train_or_each_other(run: Runner, t
         assert not sentences[1] & sentences[2]
     assert sum(len(split) for split in splits) + card.drop_log.total == 3000
     assert card.origins == {"valid": "held out from train", "test": "held out from train"}
+    dropped = {
+        row[0]: row[1] for table in card.tables() if table.title.startswith("Dropped") for row in table.rows
+    }
+    held_out = sum(card.splits[name].pairs for name in ("valid", "test"))
+    assert dropped["not dropped, but held out for valid and test"] == str(held_out)
 
 
 def test_only_the_missing_set_is_held_out(run: Runner, tmp_path: Path) -> None:
