@@ -15,8 +15,7 @@ checks         warnings about common problems
 """
 
 from nmt_cli.corpus.block import Block
-from nmt_cli.corpus.checks.inspector import Inspector, compare_sets
 from nmt_cli.corpus.readers import read_pairs
 from nmt_cli.corpus.spec import Spec, parse_spec
 
-__all__ = ["Block", "Inspector", "Spec", "compare_sets", "parse_spec", "read_pairs"]
+__all__ = ["Block", "Spec", "parse_spec", "read_pairs"]

@@ -13,7 +13,6 @@ from itertools import chain
 from pathlib import Path
 
 from nmt_cli.corpus.block import INNER_NEWLINE, MALFORMED, UNDECODABLE, Block
-from nmt_cli.corpus.checks.alignment import unequal_error
 from nmt_cli.corpus.localization.reader import read_localization
 from nmt_cli.corpus.spec import Spec
 from nmt_cli.corpus.tables import JsonRows, PlainRows, RowParser, TsvRows, read_csv
@@ -95,6 +94,8 @@ def _read_two(sides: Sequence[LineReader], block_pairs: int) -> Iterator[Block]:
                 if not lines:
                     raise _empty(side.name)
         if len(source_lines) != len(target_lines):
+            from nmt_cli.corpus.checks.alignment import unequal_error  # needs NumPy
+
             source.count_rest()
             target.count_rest()
             raise unequal_error(Path(source.name), Path(target.name), source.taken, target.taken)

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from nmt_cli.config.data import DEFAULT_SIZE
-from nmt_cli.corpus import Inspector, Spec, compare_sets, parse_spec
+from nmt_cli.corpus import Spec, parse_spec
+from nmt_cli.corpus.checks.inspector import Inspector, compare_sets
 from nmt_cli.corpus.cleaning import (
     Cleaner,
     Normalization,

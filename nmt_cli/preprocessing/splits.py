@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt_cli.config import DataConfig
-from nmt_cli.corpus import Inspector, Spec, read_pairs
+from nmt_cli.corpus import Spec, read_pairs
+from nmt_cli.corpus.checks.inspector import Inspector
 from nmt_cli.corpus.cleaning import Cleaner, Dropped, Normalization
 from nmt_cli.corpus.duplicates import (
     FingerprintFile,

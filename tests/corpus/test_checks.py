@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from nmt_cli.corpus import Block, Inspector, compare_sets, parse_spec, read_pairs
+from nmt_cli.corpus import Block, parse_spec, read_pairs
+from nmt_cli.corpus.checks.inspector import Inspector, compare_sets
 from nmt_cli.errors import DataWarning
 
 Pairs = list[tuple[str, str]]

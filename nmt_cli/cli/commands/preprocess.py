@@ -52,9 +52,8 @@ def preprocess(
     level = shared.verbosity(quiet=quiet, verbose=verbose)
 
     from nmt_cli.config import FILTERS, resolve
+    from nmt_cli.corpus import parse_spec
     from nmt_cli.files.languages import check_language
-    from nmt_cli.preprocessing import PreprocessRequest
-    from nmt_cli.preprocessing import preprocess as run
 
     if source_lang is not None:
         check_language(source_lang)
@@ -63,6 +62,13 @@ def preprocess(
             "--source-lang cannot be used together with --images", hint="the sources are images: leave it out"
         )
     switched_off = [f"data.{name}=false" for name in FILTERS] if keep_all else []
+    resolved = resolve(config, switched_off + shared.assignments(settings))
+    for text in () if images else (*train, *(valid or ()), *(test or ())):
+        parse_spec(text, source_lang=source_lang or "", target_lang=target_lang)  # a missing file is an error
+
+    from nmt_cli.preprocessing import PreprocessRequest
+    from nmt_cli.preprocessing import preprocess as run
+
     request = PreprocessRequest(
         source_lang=source_lang or "",
         target_lang=target_lang,
@@ -71,7 +77,7 @@ def preprocess(
         test=test or (),
         images=images or (),
         out=out,
-        settings=resolve(config, switched_off + shared.assignments(settings)),
+        settings=resolved,
         vocabulary=vocabulary,
         dropped=dropped,
         workers=workers or shared.available_cores(),
