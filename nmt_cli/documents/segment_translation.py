@@ -112,22 +112,24 @@ class SegmentTranslator:
         plans = [self._plan(segment) for segment in segments]
         lines = [line for plan in plans for line in plan.lines if line.is_text]
         first = self._restored(lines)
-        failed = [line for line in dict.fromkeys(lines) if first[line].parts is None and line.shows]
+        failed = {line: None for line in lines if first[line].parts is None and line.shows}
         second = self._restored(list(map(without_placeholders, failed)))
         for line in failed:
             first[line] = second[without_placeholders(line)]
         results = [self._result(plan, first) for plan in plans]
+        # What is wrong with a whole segment may be due to a line that passed.
         again = [
             row
             for row, (plan, result) in enumerate(zip(plans, results, strict=True))
-            if result.parts is None and any(line.shows for line in plan.lines)
+            if result.parts is None
+            and any(line.shows and line.is_text and line not in failed for line in plan.lines)
         ]
         if again:
             lines = [line for row in again for line in plans[row].lines if line.is_text]
-            hidden = self._restored(list(map(without_placeholders, lines)))
-            found = {line: hidden[without_placeholders(line)] for line in lines}
+            hidden = {line: without_placeholders(line) for line in lines}
+            second |= self._restored([line for line in hidden.values() if line not in second])
             for row in again:
-                results[row] = self._result(plans[row], found)
+                results[row] = self._result(plans[row], {line: second[hidden[line]] for line in hidden})
         return results
 
     def line_count(self, segment: Segment) -> int:
