@@ -82,6 +82,7 @@ def draw_curves(records: Sequence[Mapping[str, Any]], title: str = "") -> str:
             viewBox=f"0 0 {WIDTH} {offsets[-1]:g}",
             width=WIDTH,
             height=offsets[-1],
+            style="max-width: 100%; height: auto",  # on a phone
             font_family="sans-serif",
             font_size=12,
             role="img",
