@@ -156,6 +156,7 @@ MISTAKES = {
     "align-eval": [["text"], ["nowhere", "--gold", "text"], ["text", "--gold", "text", "--json", "--plain"]],
     "info": [["text"], ["nowhere"], ["data"]],
     "presets": [["nonsense"]],
+    "selftest": [["--device", "nonsense"], ["--threads", "0"]],
     "config": [["nowhere.toml"], ["--set", "train.nonsense=1"], ["--preset", "nonsense"]],
 }  # fmt: skip
 

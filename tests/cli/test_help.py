@@ -28,6 +28,7 @@ USAGE = {
     "recipe": "[OPTIONS] [NAME]",
     "serve": "[OPTIONS] MODEL...",
     "score": "[OPTIONS] RUN_DIR...",
+    "selftest": "[OPTIONS]",
     "train": "[OPTIONS] [DATA_DIR] [CONFIG]",
     "translate": "[OPTIONS] RUN_DIR... [SENTENCE|FILE...]",
 }
