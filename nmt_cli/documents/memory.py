@@ -12,6 +12,7 @@ through `MemorySegments`.
 from __future__ import annotations
 
 import hashlib
+import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
@@ -31,6 +32,10 @@ from nmt_cli.files.byte_stream import check_readable
 DEFAULT_THRESHOLD = 75.0
 """Similarity in percent from which a translation is offered; as in tools for translators."""
 EXACT = 100.0
+
+# No translation contains these; a memory may come from anywhere, and a terminal would obey them.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_LINE_BREAK = re.compile("\r?\n|\r")
 
 Window = TypeVar("Window", bound=Any)
 
@@ -61,6 +66,8 @@ class TranslationMemory:
         self._in_context: dict[tuple[str, str], str] = {}
         self._sources: dict[str, str] = {}  # as they are in the memory
         for source, target, context in units:
+            if _CONTROL.search(target):
+                continue
             key = _normalized(source)
             self._targets.setdefault(key, Counter())[target] += 1
             self._sources.setdefault(key, source)
@@ -197,7 +204,7 @@ class MemoryLines:
                 if match:
                     self.matches[number + 1] = match
                 if match and match.is_exact:
-                    text = " ".join(match.target.split("\n"))  # one line in, one line out
+                    text = _LINE_BREAK.sub(" ", match.target)  # one line in, one line out
                     translation = replace(translation, text=text, source=line)
                 sources.append(line)
                 translations.append(translation)

@@ -46,6 +46,16 @@ def test_a_similar_text_is_a_near_match_with_its_similarity() -> None:
     assert memory().lookup("  ") is None
 
 
+def test_a_translation_with_control_characters_is_not_used() -> None:
+    units = [("a", "\x1b[31mred", ""), ("b", "\x9b2J", ""), ("c", "two\r\nlines\tand more", "")]
+    found = TranslationMemory(units, threshold=100)
+    assert [found.lookup(text) is not None for text in "abc"] == [False, False, True]
+    lines = MemoryLines(found, ["c"])
+    window = Window(0, list(lines), [Translation("", "")])
+    [restored] = lines.restored([window])
+    assert restored.translations[0].text == "two lines\tand more"
+
+
 def test_the_context_decides_between_several_translations_and_then_the_majority() -> None:
     for context, target in (("menu", "Öffnen"), ("state", "Offen"), ("", "Offen"), ("other", "Offen")):
         match = memory().lookup("Open", context)
