@@ -19,7 +19,7 @@
 //
 // showAttention and showExplanation return a handle: `show("words" | "pieces")` changes the level,
 // `select({ side: "source" | "target", at: index })` or `select(null)` pins a word or releases it, and `look` with the
-// same argument shows it without pinning it.
+// same argument shows it for now, without pinning it.
 //
 // For pages that have words of their own, `nmtViews` also has what these views are made of: make, roving, direction,
 // percent, shade, confidenceBar, confidenceClass (elements.js), levelOf, weightsOf, describeWord (words.js).
@@ -51,7 +51,7 @@ function showAttention(container, data, { matrix = true } = {}) {
 
   container.replaceChildren(levelButtons(show), body);
   show("words");
-  return { show, select: (place) => selection.pin(place), look: (place) => selection.look(place) };
+  return { show, select: (place) => selection.pin(place), look: (place) => (place ? selection.look(place) : selection.leave()) };
 }
 
 // The pieces that may appear: on the words, or as alternatives in the line about the chosen one.

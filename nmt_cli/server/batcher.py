@@ -6,8 +6,8 @@ A request is a `Job` of one or several lines. Jobs wait in a queue. Whenever the
   short line never waits for a long one to be finished.
 - Every job gets an equal share of the batch before any job gets more, and a job that is not finished goes to the end
   of the queue: a large request delays a small one by one batch, not by all of its lines.
-- Nothing waits on purpose for a single client. Where requests have come together before, the next batch waits a few
-  milliseconds for them to come together again.
+- Nothing waits on purpose for a single client. Clients that have just been answered will probably send another
+  request, so if others are waiting, the next batch waits for them, a few milliseconds or a fraction of a batch's time.
 
 The translation of a line does not depend on the other lines of its batch: that is a law of the translators.
 """
@@ -25,9 +25,10 @@ from typing import Any, NamedTuple
 from nmt_cli.documents.segment_translation import Translated
 from nmt_cli.server.models import ServedModel
 
-SHORT = 120  # characters; lines up to this length share batches whatever their lengths
+SHORT = 240  # characters; lines up to this length, sentences, share batches whatever their lengths
 _CHARACTERS_PER_TOKEN = 4
-_LINGER = 0.003  # seconds
+_LINGER = 0.003, 0.025  # seconds, at least and at most
+_LINGER_SHARE = 1 / 8  # of the time that a batch takes
 _MAX_RETRY = 60  # seconds
 
 
@@ -123,7 +124,8 @@ class Batcher:
         self._closing = False
         self._waiting = 0  # lines in the queue
         self._speed = 0.0  # lines per second
-        self._together = 1  # jobs of the last batch
+        self._expected = 1  # jobs that will probably be waiting soon
+        self._patience = _LINGER[0]  # seconds to wait for them
         self._thread = threading.Thread(
             target=self._run, name=f"model {model.source}-{model.target}", daemon=True
         )
@@ -199,6 +201,10 @@ class Batcher:
             seconds = time.perf_counter() - start
             speed = lines / max(seconds, 1e-6)
             self._speed = 0.8 * self._speed + 0.2 * speed if self._speed else speed
+            answered = 1 if isinstance(work, Job) else len({id(job) for job, _ in work.rows})
+            with self._changed:
+                self._expected = answered + len(self._jobs)
+                self._patience = min(max(_LINGER[0], _LINGER_SHARE * seconds), _LINGER[1])
             self._observe(lines, seconds)
 
     def _next(self) -> Batch | Job | None:
@@ -214,9 +220,9 @@ class Batcher:
                     return self._take()
 
     def _linger(self) -> None:
-        """Wait for company if the last batch had some."""
-        end = time.monotonic() + _LINGER
-        while not self._closing and len(self._jobs) < self._together:
+        """Wait for those who were answered with the last batch, if they were not alone."""
+        end = time.monotonic() + self._patience
+        while not self._closing and len(self._jobs) < self._expected:
             left = end - time.monotonic()
             if left <= 0:
                 return
@@ -227,13 +233,13 @@ class Batcher:
         if first.call is not None:
             self._jobs.popleft()
             self._waiting -= 1
-            self._together = 1
             return first
         leading = first.waiting[-1][0]
         longest = max(leading, SHORT)
         shortest = leading // 2 if leading > SHORT else 0
-        room = max(1, _CHARACTERS_PER_TOKEN * self.model.batch_tokens // longest)
-        room = min(room, self._batch_lines)
+        room = self._batch_lines
+        if leading > SHORT:
+            room = min(room, max(1, _CHARACTERS_PER_TOKEN * self.model.batch_tokens // leading))
         jobs = [job for job in self._jobs if job.call is None and job.kind == first.kind]
         rows: list[tuple[Job, int]] = []
         for share in (-(-room // len(jobs)), room):
@@ -241,7 +247,6 @@ class Batcher:
                 taken = job.take(shortest, longest, min(share, room - len(rows)))
                 rows += [(job, row) for row in taken]
         self._waiting -= len(rows)
-        self._together = len({id(job) for job, _ in rows})
         for job in jobs:
             if not job.waiting:
                 self._jobs.remove(job)

@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable, Iterator
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from nmt_cli.errors import NmtError, UsageError
 from nmt_cli.server.app import Log, build_app
 from nmt_cli.server.service import Service
 
 _HEADER_SECONDS = 10.0  # for the head of a request to arrive
+_HEADER_BYTES = 1 << 16
 _MAX_CONNECTIONS = 1000
 _GRACE = 3.0  # seconds in which connections that were just accepted may still send their request
 _BACKLOG = 512
@@ -53,6 +54,7 @@ class HttpServer(uvicorn.Server):
             ws="none",
             lifespan="off",
             access_log=False,
+            log_level="error",  # what is wrong with a request is told to its sender
             log_config=None,
             server_header=False,
             limit_concurrency=_MAX_CONNECTIONS,
@@ -173,10 +175,11 @@ class HttpServer(uvicorn.Server):
         return any(getattr(one, "cycle", None) is None for one in self.server_state.connections)
 
 
-class _Protocol(H11Protocol):
-    """HTTP/1.1 where a client has a limited time to send the head of a request."""
+class _Protocol(HttpToolsProtocol):
+    """HTTP/1.1 where the head of a request has a limited size and a limited time to arrive."""
 
     _deadline: asyncio.TimerHandle | None = None
+    _head = 0  # bytes that have arrived of it
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -184,12 +187,18 @@ class _Protocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         before = self.cycle
-        if self._deadline is None and (before is None or before.response_complete):
-            self._deadline = self.loop.call_later(_HEADER_SECONDS, self._give_up)
+        if before is None or before.response_complete:  # a head begins, or goes on
+            self._head += len(data)
+            if self._deadline is None:
+                self._deadline = self.loop.call_later(_HEADER_SECONDS, self._give_up)
         super().data_received(data)
-        if self._deadline is not None and self.cycle is not before:
-            self._deadline.cancel()
-            self._deadline = None
+        if self.cycle is not before:
+            self._head = 0
+            if self._deadline is not None:
+                self._deadline.cancel()
+                self._deadline = None
+        elif self._head > _HEADER_BYTES:
+            self._give_up()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._deadline is not None:

@@ -112,7 +112,7 @@ async def _read_body(request: Request, limit: int) -> bytes:
     """At most `limit` bytes. A chunked body has no announced length, so bytes are counted as they arrive."""
     chunks: list[bytes] = []
     size = 0
-    announced = int(request.headers.get("content-length", "0"))  # digits, or h11 would have refused it
+    announced = int(request.headers.get("content-length", "0"))  # digits, or the parser would have refused it
     if announced > limit * _DISCARDED:
         raise _too_large(limit)
     try:

@@ -49,7 +49,7 @@ def serve(
     translate from de to fr. SIGHUP reloads the models; SIGTERM stops the server
     once all accepted requests are answered.
     """
-    for name in ("starlette", "uvicorn", "python_multipart"):
+    for name in ("starlette", "uvicorn", "httptools", "python_multipart"):
         if find_spec(name) is None:
             raise UsageError(f"nmt serve needs the package {name}", hint="pip install 'nmt-cli[serve]'")
     check_runs(models, text_hint="nmt translate RUN_DIR --input {path}", exported=True)
@@ -89,7 +89,7 @@ def _run(server: "HttpServer", *, open_page: bool, quiet: bool) -> None:
         if open_page:
             import webbrowser
 
-            webbrowser.open(server.address)
+            webbrowser.open(server.address.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]"))
 
     def reloaded(error: NmtError | None) -> None:
         if error is not None:
