@@ -268,7 +268,10 @@ def _emit(nodes: Sequence[_Node], start: int, end: int, target: _Target) -> list
 def _emit_point(
     parts: list[str | Markup], placed: Placed, cursor: int, at: int, end: int, target: _Target
 ) -> int:
-    """Insert with the spacing of the source: attached to the word before it, or after it, or to none."""
+    """Insert with the spacing of the source: attached to the word before it, or after it, or to none.
+
+    A placeholder that stood next to punctuation is not attached to the word that may be there now.
+    """
     text = target.text
     while (
         at > cursor
@@ -287,11 +290,14 @@ def _emit_point(
     parts += _text(target, cursor, at)
     last = parts[-1] if parts else ""
     is_first = at == 0 or (isinstance(last, str) and last[-1:].isspace())
-    if placed.space_before and not is_first and placed.markup.role == "word":
+    is_word = placed.markup.role == "word"
+    touches = isinstance(last, str) and last[-1:].isalnum() and not placed.word_before
+    if is_word and not is_first and (placed.space_before or touches):
         parts.append(" ")
     parts.append(placed.markup)
     following = text[at : at + 1]
-    if placed.space_after and following and not following.isspace() and following not in _CLOSING:
+    wants_space = placed.space_after and not following.isspace() and following not in _CLOSING
+    if following and (wants_space or (is_word and following.isalnum() and not placed.word_after)):
         parts.append(" ")
     return at
 

@@ -30,6 +30,8 @@ class Placed(NamedTuple):
     end: int
     space_before: bool  # there is white space, or the end of the text
     space_after: bool
+    word_before: bool = False  # it is attached to a word, as in "%dpx"
+    word_after: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,11 @@ def _line(parts: Sequence[str | Markup], hard_breaks: bool, symbols: Sequence[st
         if part.role == "point" and not left and not right and text[-1:].isalnum():
             text += " "  # the words around an empty tag are two words
         visible = next(waiting, part.shown) if part.shown else ""
-        placed.append(Placed(part, len(text), len(text) + len(visible), left, right))
+        attached = (
+            isinstance(previous, str) and previous[-1].isalnum(),
+            isinstance(following, str) and following[0].isalnum(),
+        )
+        placed.append(Placed(part, len(text), len(text) + len(visible), left, right, *attached))
         text += visible
     return Line(before, core, after, *_stripped(text, placed))
 

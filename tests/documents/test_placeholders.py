@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -103,6 +104,22 @@ def test_what_a_model_does_not_copy_is_inserted() -> None:
     [result] = translator.translate([source])
     assert result.parts is not None
     assert plain(result.parts) == "PLEASE COPY {name} FROM /usr/share/doc INTO THE FOLDER"
+
+
+def _always(translation: str, text: str) -> str:
+    return translation
+
+
+def test_what_stood_next_to_punctuation_is_not_attached_to_a_word() -> None:
+    """The model drops the placeholder, so it is inserted in front of another word than in the source."""
+    for source, dropped, expected in (
+        ("mounted at /sys, see it", "eingehängt siehe", "eingehängt /sys siehe"),
+        ("the (%s) file", "Datei hier", "Datei %s hier"),
+        ("width {n}px here", "Breite px hier", "Breite {n}px hier"),
+    ):
+        [result] = by_line(partial(_always, dropped)).translate([Segment((source,))])
+        assert result.parts is not None, (source, result.reason)
+        assert plain(result.parts).split() == expected.split()
 
 
 def test_a_truncated_translation_is_not_used() -> None:
