@@ -7,7 +7,7 @@ options/      one alias per option, and checks before heavy imports
 display/      terminal output
 documents     `nmt translate` for documents: PO, subtitles, Markdown and so on
 line_translation   lines to a stream or a file, by one process or several
-memory        `nmt translate --memory`
+loading       models, terms and a translation memory, as the options say
 processes     `--processes N` and torchrun: one command in several processes
 prompt        `nmt translate` in a terminal: a prompt with line editing and history
 """

@@ -2,7 +2,7 @@
 
 import hashlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,7 @@ import typer
 
 from nmt_cli.cli.display.console import messages, say
 from nmt_cli.cli.display.lines import LineProgress
-from nmt_cli.cli.memory import open_memory
-from nmt_cli.cli.options import translation
+from nmt_cli.cli.loading import ModelLoader, TermFiles, open_memory
 from nmt_cli.cli.options.checks import (
     STANDARD_STREAM,
     check_runs,
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from nmt_cli.documents.memory import MemorySegments, TranslationMemory
     from nmt_cli.documents.segment_translation import SegmentTranslator, TranslateLines
     from nmt_cli.runtime.placeholders import PlaceholderSymbols
-    from nmt_cli.translator import Translator
 
 LINES = "lines"
 _ORIGINS: tuple[tuple["Origin", str], ...] = (
@@ -109,50 +107,42 @@ def translate_documents(
     arguments: Sequence[str],
     documents: Sequence[Path],
     settings: DocumentSettings,
-    *,
-    out: Path | None,
+    loader: ModelLoader,
     search: dict[str, Any],
-    refused: Mapping[str, bool],
-    device: str,
-    int8: bool,
+    *,
+    terms: TermFiles,
+    memory: tuple[Path | None, float | None],
+    out: Path | None,
     window: int,
     progress: bool | None,
-    quiet: bool,
-    limits: dict[str, Any],
-    memory: tuple[Path | None, float | None],
-    with_terms: "Callable[[Translator], Translator]",
-    terminology: Mapping[str, bool],
+    refused: Mapping[str, bool],
 ) -> None:
     """Translate documents with a run or an exported model; entries that cannot be translated are listed.
 
-    refused       options for lines of text only
-    memory        file and threshold of a translation memory
-    with_terms    adds the terms and banned words of the command line to a translator
-    terminology   which of those options are given
+    memory    file and threshold of a translation memory
+    refused   options for lines of text only
     """
     from nmt_cli.documents.driver import open_documents, plan_jobs
     from nmt_cli.documents.placeholders import Recognizer
     from nmt_cli.documents.segment_translation import SegmentTranslator
 
     runs = _checked_runs(arguments, refused)
-    folder = exported_model(runs, device=device, int8=int8)
-    refuse_for_export(folder, terminology)
+    folder = exported_model(runs, device=loader.device, int8=loader.int8)
+    refuse_for_export(folder, terms.options())
     name = settings.format if settings.format != LINES else None
     output = None if out == STANDARD_STREAM else out
     jobs = plan_jobs(documents, output=output, in_place=settings.in_place, format_name=name)
     Recognizer(settings.placeholders)  # an error in a pattern is reported before the model is loaded
     opened = open_documents(jobs, settings.for_reading(_target_language(runs, folder)))
     found_memory = open_memory(*memory, runs, folder, {})
-    lines, symbols, facts = _translator(
-        runs, folder, search, with_terms, device=device, int8=int8, quiet=quiet, limits=limits
-    )
+    lines, symbols, facts = _translator(runs, folder, search, loader, terms)
     recognizer = Recognizer([*settings.placeholders, *(symbols.patterns if symbols else ())])
     translator = SegmentTranslator(lines, recognizer, symbols=symbols is not None)
     facts["placeholders"] = list(settings.placeholders)
     if found_memory is not None:
         facts["memory"] = found_memory.digest()
-    bar = LineProgress(messages(), out=output, wanted=progress, quiet=quiet, unit="segment")
-    _report(_translated(opened, _through(found_memory, translator), facts, bar, window), quiet=quiet)
+    bar = LineProgress(messages(), out=output, wanted=progress, quiet=loader.quiet, unit="segment")
+    _report(_translated(opened, _through(found_memory, translator), facts, bar, window), quiet=loader.quiet)
 
 
 def _checked_runs(arguments: Sequence[str], refused: Mapping[str, bool]) -> list[Path]:
@@ -244,16 +234,12 @@ def _translator(
     runs: Sequence[Path],
     folder: Path | None,
     search: dict[str, Any],
-    with_terms: "Callable[[Translator], Translator]",
-    *,
-    device: str,
-    int8: bool,
-    quiet: bool,
-    limits: dict[str, Any],
+    loader: ModelLoader,
+    terms: TermFiles,
 ) -> "tuple[TranslateLines, PlaceholderSymbols | None, dict[str, Any]]":
     """A function that translates lines, the symbols for placeholders that it knows, and what its results depend on."""
     if folder is not None:
-        exported = translation.load_exported(folder, search, **limits)
+        exported = loader.load_exported(folder, search)
         if exported.config.n_best > 1:
             exported.config = exported.config.changed(n_best=1)
         digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
@@ -268,15 +254,14 @@ def _translator(
     from nmt_cli.run import RunDirectory
     from nmt_cli.translator import Details
 
-    translator = translation.load_translator(runs, search, device=device, int8=int8, quiet=quiet, **limits)
-    translator = with_terms(translator.with_search(n_best=1))
+    translator = terms.add_to(loader.load_runs(runs, search).with_search(n_best=1))
     facts = {
         "models": [RunDirectory.open(run).model_sha256 for run in runs],
         "search": translator.config.model_dump(mode="json"),
         "terminology": translator.terminology.fingerprint(),
         "max_tokens": translator.max_tokens,
         "device": translator.device.type,
-        "int8": int8,
+        "int8": loader.int8,
     }
 
     def lines(texts: Sequence[str], align: bool) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from nmt_cli.cli.display.console import say
 from nmt_cli.cli.display.lines import LineProgress, LineWarnings, formatted, write_windows
-from nmt_cli.cli.memory import ThroughMemory
+from nmt_cli.cli.loading import ThroughMemory
 from nmt_cli.cli.processes import join
 from nmt_cli.config.defaults import PROCESS_TIMEOUT
 from nmt_cli.errors import OutputError

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from nmt_cli.cli.display.console import messages
 from nmt_cli.cli.display.lines import LineWarnings
+from nmt_cli.cli.loading import ModelLoader
 from nmt_cli.cli.options import shared, translation
 from nmt_cli.cli.options.checks import check_runs
 from nmt_cli.config.defaults import DEVICE, GENERATED_AT_ONCE
@@ -58,9 +59,7 @@ def generate(
     from nmt_cli.runtime.segments import windows
     from nmt_cli.translator import Details
 
-    translator = translation.load_translator(
-        [run], search, device=device, threads=threads, int8=int8, quiet=quiet, language_model=True
-    )
+    translator = ModelLoader(device, int8, threads, quiet).load_runs([run], search, language_model=True)
     if is_typed and not quiet:
         console.print("one prompt per line; end with Ctrl-D")
     first = 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nmt_cli.cli.display.console import messages
 from nmt_cli.cli.display.lines import LineProgress, LineWarnings, write_windows
+from nmt_cli.cli.loading import ModelLoader, require_attention
 from nmt_cli.cli.options import shared, translation
 from nmt_cli.cli.options.checks import check_runs, choose_one, exported_model
 from nmt_cli.config.defaults import BATCH_TOKENS, DEVICE, WINDOW
@@ -66,23 +67,20 @@ def score(
     ]
     pairs: Iterable[tuple[str, str]] = Pairs(*texts) if source else (("", line) for line in texts[0])
 
-    limits: Any = {"threads": threads, "batch_tokens": batch_tokens}
+    loader = ModelLoader(device, int8, threads, quiet, batch_tokens)
     translator: Translator | ExportedTranslator
     found: Iterator[LineWindow | ExportedWindow]
     if folder is None:
-        limits["language_model"] = source is None
-        translator = translation.load_translator(
-            runs, search, device=device, int8=int8, quiet=quiet, **limits
-        )
+        translator = loader.load_runs(runs, search, language_model=source is None)
         found = _run_windows(translator, pairs, window, alignments=alignments)
     else:
         if source is None:
             raise UsageError(
                 f"{folder} is a translation model", hint="give the source text with --source FILE"
             )
-        translator = translation.load_exported(folder, search, **limits)
+        translator = loader.load_exported(folder, search)
         found = _exported_windows(translator, pairs, window, alignments=alignments)
-    translation.require_attention(translator, {"--alignments": alignments})
+    require_attention(translator, {"--alignments": alignments})
     as_line = _line_format(output, tokens=tokens, monolingual=source is None)
     summary = Summary()
     progress = LineProgress(warnings.console, out=out, wanted=None, quiet=quiet)

@@ -2,15 +2,16 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nmt_cli.cli.display.console import messages
 from nmt_cli.cli.display.lines import LineProgress, LineWarnings, is_terminal, write_windows
 from nmt_cli.cli.documents import DocumentSettings, split_documents, translate_documents
 from nmt_cli.cli.line_translation import LineTranslation
-from nmt_cli.cli.memory import ThroughMemory, open_memory
+from nmt_cli.cli.loading import ModelLoader, TermFiles, ThroughMemory, open_memory, require_attention
 from nmt_cli.cli.options import shared, translation
 from nmt_cli.cli.options.checks import (
     STANDARD_STREAM,
@@ -31,7 +32,6 @@ from nmt_cli.config.defaults import (
     TERMS_CASE,
     TERMS_INFLECTION,
     WINDOW,
-    TermsCase,
 )
 from nmt_cli.errors import UsageError
 
@@ -93,64 +93,41 @@ def translate(
     Search uses the settings of the run unless they are changed here, as with
     [cyan]--set search.length_penalty=0.6[/]
     """
-    output = choose_one(("tsv", "json"), (tsv, json), default="text")
-    _check_format(output, n_best=n_best, alignments=alignments, tokens=tokens, attention=attention)
-    settings_of_documents = DocumentSettings(
+    wanted = _Wanted(choose_one(("tsv", "json"), (tsv, json), default="text"), tokens, attention, alignments)
+    wanted.check(n_best)
+    of_documents = DocumentSettings(
         format_name, in_place, redo, not no_fuzzy, line_length, placeholders or ()
     )
     rest, documents = split_documents(arguments, source, format_name)
-    limits: Any = {"threads": threads, "batch_tokens": batch_tokens, "max_tokens": max_tokens}
+    loader = ModelLoader(device, int8, threads, quiet, batch_tokens, max_tokens)
+    term_files = TermFiles(terms, banned, terms_case, terms_inflection)
     several = max(processes, world_size()) > 1
     if documents:
         check_shareable({"documents": several})
-        flags = {
-            "--tsv": tsv,
-            "--json": json,
-            "--prefix": bool(prefix),
-            "--stream": stream,
-            "--sample": sample,
-            "--json-input": json_input,
-        }
         check_texts([terms, banned])
-        translate_documents(
-            rest,
-            documents,
-            settings_of_documents,
-            out=out,
-            search=shared.search_settings(config, settings, {"beam_size": beam}),
-            refused=flags | {"--n-best": (n_best or 1) > 1},
-            device=device,
-            int8=int8,
-            window=window,
-            progress=progress,
-            quiet=quiet,
-            limits=limits,
-            memory=(memory_file, memory_threshold),
-            with_terms=partial(
-                _with_terms, terms=terms, banned=banned, case=terms_case, inflection=terms_inflection
-            ),
-            terminology={"--terms": bool(terms), "--banned": bool(banned)},
-        )
+        search = shared.search_settings(config, settings, {"beam_size": beam})
+        refused = {"--tsv": tsv, "--json": json, "--prefix": bool(prefix), "--stream": stream}
+        refused |= {"--sample": sample, "--json-input": json_input, "--n-best": (n_best or 1) > 1}
+        memory: Any = {"memory": (memory_file, memory_threshold), "terms": term_files}
+        shown: Any = {"out": out, "window": window, "progress": progress}
+        translate_documents(rest, documents, of_documents, loader, search, refused=refused, **memory, **shown)
         return
-    settings_of_documents.check_unused()
+    of_documents.check_unused()
     runs, sentences = split_arguments(arguments)
     check_runs(runs, text_hint="nmt translate RUN_DIR --input {path}", exported=True)
     folder = exported_model(runs, device=device, int8=int8)
-    terminology = {"--terms": terms, "--banned": banned, "--json-input": json_input}
-    refuse_for_export(folder, {name: bool(given) for name, given in terminology.items()})
+    refuse_for_export(folder, {**term_files.options(), "--json-input": json_input})
     check_texts([terms, banned])
     shorthands = {"beam_size": beam, "n_best": n_best, "sampling": sample or None}
     search = shared.search_settings(config, settings, shorthands)
-    is_file = source is not None and source.is_file() and out is not None and _is_ordinary(out)
     if several:
-        check_shareable(
-            {
-                "text that is not in a file": not is_file,
-                "--stream": stream,
-                "--memory": memory_file is not None,
-                "an exported model": folder is not None,
-            }
-        )
+        is_file = _are_files(source, out)
+        excluded = {
+            "text that is not in a file": not is_file,
+            "--stream": stream,
+            "--memory": bool(memory_file),
+        }
+        check_shareable({**excluded, "an exported model": folder is not None})
         if world_size() == 1:
             launch(processes, threads=threads)
             return
@@ -158,47 +135,129 @@ def translate(
     lines = _lines(source, sentences, warnings, strict=strict)
     is_typed = not sentences and source in (None, STANDARD_STREAM) and sys.stdin.isatty()
     contradictions = {"--prefix": bool(prefix), "a prompt": is_typed and is_terminal(out)}
-    memory = open_memory(memory_file, memory_threshold, runs, folder, contradictions)
-    through = ThroughMemory(memory, lines)
+    through = ThroughMemory(open_memory(memory_file, memory_threshold, runs, folder, contradictions), lines)
     window = 1 if stream or is_typed else window
     calm = quiet or window == 1 or bool(sentences)
     bar = LineProgress(warnings.console, out=out, wanted=progress if is_first() else False, quiet=calm)
+    task = _Task(through, wanted, source, out, prefix, window, warnings, bar)
     if folder is not None:
-        exported = translation.load_exported(folder, search, **limits)
-        translation.require_attention(exported, {"--alignments": alignments, "--attention": attention})
-        as_line = through.format(_line_format(output, exported.config.n_best, tokens=tokens), output)
-        wanted = {"scores": output != "text", "attention": attention, "alignment": alignments}
-        found = through.windows(_exported_windows(exported, through.lines, window, prefix, wanted))
-        _write_exported(found, as_line, out, warnings, bar)
-        _show_summary(through, quiet=quiet)
-        return
-
-    from nmt_cli.translator import Details
-
-    translator = translation.load_translator(runs, search, device=device, int8=int8, quiet=quiet, **limits)
-    translation.require_attention(translator, {"--alignments": alignments, "--attention": attention})
-    translator = _with_terms(translator, terms, banned, case=terms_case, inflection=terms_inflection)
-    as_line = through.format(_line_format(output, translator.config.n_best, tokens=tokens), output)
-    warnings.counts_terms = not quiet
-    warnings.calibration = None if translator.config.sampling else translator.calibration
-    scores = output != "text" or (warnings.calibration is not None and translator.config.beam_size > 1)
-    details = Details(scores=scores, attention=attention, alignment=alignments)
-    if is_typed and is_terminal(out) and not json_input:
-        if not quiet:
-            warnings.console.print(GREETING)
-        run_prompt(translator, as_line, warnings, details=details, prefix=prefix)
-        return
-    task = LineTranslation(translator, through, as_line, details, prefix, json_input, window, warnings, bar)
-    if is_file and source is not None and out is not None:
-        task.write_file(source, out, runs, several=several, format=output, tokens=tokens, int8=int8)
+        task.run_exported(loader.load_exported(folder, search))
     else:
-        task.write(source, out)
-    _show_summary(through, quiet=quiet)
-
-
-def _show_summary(through: ThroughMemory, *, quiet: bool) -> None:
+        translator = loader.load_runs(runs, search)
+        asks = is_typed and is_terminal(out) and not json_input
+        task.run(
+            translator, runs, term_files, json_input=json_input, prompt=asks, several=several, loader=loader
+        )
     if not quiet and (summary := through.summary()):
         messages().print(summary)
+
+
+class _Wanted(NamedTuple):
+    """What to write for each line."""
+
+    output: str  # text, tsv or json
+    tokens: bool
+    attention: bool
+    alignments: bool
+
+    def check(self, n_best: int | None) -> None:
+        """Only some formats can hold what is asked for."""
+        both, formats = ("tsv", "json"), dict[str, tuple[str, ...]]()
+        formats |= {"--n-best": both} if (n_best or 1) > 1 else {}
+        formats |= {"--alignments": both} if self.alignments else {}
+        formats |= {"--tokens": ("json",)} if self.tokens else {}
+        formats |= {"--attention": ("json",)} if self.attention else {}
+        for option, possible in formats.items():
+            if self.output not in possible:
+                raise UsageError(
+                    f"{option} cannot be written as {'TSV' if self.output == 'tsv' else 'plain text'}",
+                    hint=f"add {' or '.join(f'--{choice}' for choice in possible)}",
+                )
+
+    def check_attention(self, translator: "Translator | ExportedTranslator") -> None:
+        """Alignments and attention need a model with attention."""
+        require_attention(translator, {"--alignments": self.alignments, "--attention": self.attention})
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Lines to translate, and how to write and show them."""
+
+    through: ThroughMemory
+    wanted: _Wanted
+    source: Path | None
+    out: Path | None
+    prefix: str
+    window: int
+    warnings: LineWarnings
+    progress: LineProgress
+
+    def run_exported(self, translator: "ExportedTranslator") -> None:
+        """With an exported model."""
+        from nmt_cli.files.line_writer import line_output
+
+        output, _, attention, alignments = self.wanted
+        self.wanted.check_attention(translator)
+        as_line = self._format(translator.config.n_best)
+        details = {"scores": output != "text", "attention": attention, "alignment": alignments}
+        found = _exported_windows(translator, self.through.lines, self.window, self.prefix, details)
+        write_windows(
+            self.through.windows(found),
+            as_line,
+            line_output(self.out),
+            self.warnings,
+            then=self.warnings.translated,
+            progress=self.progress,
+        )
+
+    def run(
+        self,
+        translator: "Translator",
+        runs: Sequence[Path],
+        terms: TermFiles,
+        *,
+        json_input: bool,
+        prompt: bool,
+        several: bool,
+        loader: ModelLoader,
+    ) -> None:
+        """With a run or an ensemble: at a prompt, to a file that can be continued, or to a stream."""
+        from nmt_cli.translator import Details
+
+        output, tokens, attention, alignments = self.wanted
+        warnings, prefix = self.warnings, self.prefix
+        self.wanted.check_attention(translator)
+        translator = terms.add_to(translator)
+        as_line = self._format(translator.config.n_best)
+        warnings.counts_terms = not loader.quiet
+        warnings.calibration = None if translator.config.sampling else translator.calibration
+        scores = output != "text" or (warnings.calibration is not None and translator.config.beam_size > 1)
+        details = Details(scores=scores, attention=attention, alignment=alignments)
+        if prompt:
+            if not loader.quiet:
+                warnings.console.print(GREETING)
+            run_prompt(translator, as_line, warnings, details=details, prefix=prefix)
+            return
+        lines = LineTranslation(
+            translator,
+            self.through,
+            as_line,
+            details,
+            prefix,
+            json_input,
+            self.window,
+            warnings,
+            self.progress,
+        )
+        if _are_files(self.source, self.out) and self.source is not None and self.out is not None:
+            options: Any = {"format": output, "tokens": tokens, "int8": loader.int8}
+            lines.write_file(self.source, self.out, runs, several=several, **options)
+        else:
+            lines.write(self.source, self.out)
+
+    def _format(self, n_best: int) -> "Callable[[int, str, Any], str]":
+        plain = _line_format(self.wanted.output, n_best, tokens=self.wanted.tokens)
+        return self.through.format(plain, self.wanted.output)
 
 
 def _exported_windows(
@@ -210,34 +269,10 @@ def _exported_windows(
         yield from translator.windows(lines, window, prefix, **wanted)
 
 
-def _write_exported(
-    windows: "Iterable[ExportedWindow]",
-    as_line: Callable[[int, str, Any], str],
-    out: Path | None,
-    warnings: LineWarnings,
-    progress: LineProgress,
-) -> None:
-    from nmt_cli.files.line_writer import line_output
-
-    write_windows(windows, as_line, line_output(out), warnings, then=warnings.translated, progress=progress)
-
-
-def _with_terms(
-    translator: "Translator", terms: Path | None, banned: Path | None, *, case: TermsCase, inflection: int
-) -> "Translator":
-    """The translator with the terms and banned words of these files."""
-    from nmt_cli.translator.terminology import read_banned, read_terms
-
-    return translator.with_terms(
-        [] if terms is None else read_terms(terms),
-        case=case,
-        inflection=inflection,
-        banned=[] if banned is None else read_banned(banned),
-    )
-
-
-def _is_ordinary(out: Path) -> bool:
-    """Whether `out` is, or will be, a file, rather than a pipe, a device or a directory."""
+def _are_files(source: Path | None, out: Path | None) -> bool:
+    """Whether the text is in a file, and `out` is, or will be, one: not a pipe, a device or a directory."""
+    if source is None or out is None or not source.is_file():
+        return False
     return out != STANDARD_STREAM and (out.is_file() or not out.exists())
 
 
@@ -256,22 +291,6 @@ def _lines(
     from nmt_cli.files.line_reader import TextInput
 
     return TextInput(source, strict=strict, undecodable=warnings.undecodable)
-
-
-def _check_format(output: str, **wanted: Any) -> None:
-    """Only some formats can hold what is asked for."""
-    formats = {
-        "n_best": ("tsv", "json"),
-        "alignments": ("tsv", "json"),
-        "tokens": ("json",),
-        "attention": ("json",),
-    }
-    for name, value in wanted.items():
-        if value and output not in formats[name] and not (name == "n_best" and value == 1):
-            raise UsageError(
-                f"--{name.replace('_', '-')} cannot be written as {'TSV' if output == 'tsv' else 'plain text'}",
-                hint=f"add {' or '.join(f'--{choice}' for choice in formats[name])}",
-            )
 
 
 def _line_format(output: str, n_best: int, *, tokens: bool) -> "Callable[[int, str, Any], str]":

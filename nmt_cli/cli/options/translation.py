@@ -1,11 +1,8 @@
 """Options of the commands that run a model: `nmt translate`, `nmt score`, `nmt generate` and `nmt explain`."""
 
-import os
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
-from nmt_cli.cli.display.console import messages
 from nmt_cli.cli.options import shared
 from nmt_cli.cli.options.shared import (
     argument,
@@ -17,12 +14,7 @@ from nmt_cli.cli.options.shared import (
     search,
     terminology,
 )
-from nmt_cli.config.defaults import BATCH_TOKENS, MAX_THREADS, TermsCase
-from nmt_cli.errors import UsageError
-
-if TYPE_CHECKING:
-    from nmt_cli.runtime.translate import ExportedTranslator
-    from nmt_cli.translator import Translator
+from nmt_cli.config.defaults import MAX_THREADS, TermsCase
 
 Run = Annotated[Path, argument("RUN_DIR", "Run directory written by `nmt train`.")]
 Runs = Annotated[
@@ -284,57 +276,3 @@ Html = Annotated[
 ]
 Svg = Annotated[Path | None, output("--svg FILE", "Write the heat map of a single sentence.")]
 ExplanationsJson = Annotated[bool, output("--json", "Write all the numbers as JSON instead of the display.")]
-
-
-def load_translator(
-    runs: Sequence[Path],
-    search: dict[str, Any],
-    *,
-    device: str,
-    threads: int | None,
-    int8: bool,
-    quiet: bool,
-    **limits: Any,
-) -> "Translator":
-    """The translator of these runs. `limits` are further arguments of `Translator.load`."""
-    from nmt_cli.model.device import set_threads
-    from nmt_cli.translator import Translator
-
-    set_threads(threads)
-    translator = Translator.load(*runs, device=device, search=search, int8=int8, **limits)
-    if int8 and not quiet:
-        messages().print(f"int8 arithmetic in {', '.join(translator.quantized)}")
-    return translator
-
-
-def load_exported(
-    folder: Path,
-    search: dict[str, Any],
-    *,
-    threads: int | None,
-    batch_tokens: int,
-    max_tokens: int | None = None,
-) -> "ExportedTranslator":
-    """The translator of an exported model, by the runtime of this package; torch is not imported."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy reads it when it is imported
-
-    from nmt_cli.export.opening import runtime_errors
-    from nmt_cli.runtime.translate import BATCH_TOKENS as SMALLER
-    from nmt_cli.runtime.translate import ExportedTranslator
-
-    # The default for runs is too large here: the more sentences in a batch, the larger their common shortlist.
-    tokens = SMALLER if batch_tokens == BATCH_TOKENS else batch_tokens
-    with runtime_errors():
-        return ExportedTranslator(
-            folder, search=search, threads=threads or 0, batch_tokens=tokens, max_tokens=max_tokens
-        )
-
-
-def require_attention(translator: "Translator | ExportedTranslator", options: Mapping[str, bool]) -> None:
-    """Reject options that need attention, if they are given and the model has none."""
-    option = next((name for name, is_given in options.items() if is_given), None)
-    if option is not None and not translator.has_attention:
-        raise UsageError(
-            f"{option} needs attention, but the model has none",
-            hint=f"omit {option}, or train a preset with attention, such as luong2015",
-        )
