@@ -192,7 +192,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_run(tmp_path_factory.mktemp("runs") / "run", settings, prefers_bytes=False)
 
 
-def test_a_translation_has_every_placeholder_exactly_once_whatever_the_model_writes(run: Path) -> None:
+def test_whatever_the_model_writes_every_placeholder_is_there_once(run: Path) -> None:
     translator = Translator.load(run)
     for source, translation in zip(LINES, translator.translate(LINES), strict=True):
         before, after = (

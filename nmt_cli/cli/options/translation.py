@@ -113,8 +113,8 @@ Memory = Annotated[
     Path | None,
     search(
         "--memory FILE",
-        "Translation memory (.tmx, .po, .xlf, .tsv, .csv, .jsonl): reuse the translations of equal lines. With "
-        "--json, also show those of similar lines.",
+        "Translation memory (.tmx, .po, .xlf, .tsv, .csv, .jsonl): reuse the translations of equal texts. Those of "
+        "similar texts are shown with --json, and used in PO and XLIFF, where they are marked.",
     ),
 ]
 MemoryThreshold = Annotated[
