@@ -181,6 +181,7 @@ def test_sample_is_short_for_sampling(nmt: Run, run: Path) -> None:
     short = nmt("translate", run, "--sample", "--set", "search.seed=7", stdin="ba be\n")
     long = nmt("translate", run, "--set", "search.sampling=true", "--set", "search.seed=7", stdin="ba be\n")
     assert (short.code, short.stdout) == (0, long.stdout)
+    assert nmt("translate", run, "--sample", "--beam", 3, "ba").error == "error: --beam contradicts --sample"
 
 
 def test_arguments_that_look_like_directories_are_runs(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

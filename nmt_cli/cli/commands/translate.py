@@ -25,7 +25,7 @@ from nmt_cli.cli.options.checks import (
     split_arguments,
 )
 from nmt_cli.cli.processes import check_shareable, is_first, launch, world_size
-from nmt_cli.cli.prompt import GREETING, run_prompt
+from nmt_cli.cli.prompt import Answers, run_prompt
 from nmt_cli.config.defaults import (
     BATCH_TOKENS,
     DEVICE,
@@ -140,11 +140,11 @@ def translate(
     calm = quiet or window == 1 or bool(sentences)
     bar = LineProgress(warnings.console, out=out, wanted=progress if is_first() else False, quiet=calm)
     task = _Task(through, wanted, source, out, prefix, window, warnings, bar)
+    asks = is_typed and is_terminal(out) and not json_input
     if folder is not None:
-        task.run_exported(loader.load_exported(folder, search))
+        task.run_exported(loader.load_exported(folder, search), folder, prompt=asks, quiet=quiet)
     else:
         translator = loader.load_runs(runs, search)
-        asks = is_typed and is_terminal(out) and not json_input
         task.run(
             translator, runs, term_files, json_input=json_input, prompt=asks, several=several, loader=loader
         )
@@ -192,14 +192,20 @@ class _Task:
     warnings: LineWarnings
     progress: LineProgress
 
-    def run_exported(self, translator: "ExportedTranslator") -> None:
-        """With an exported model."""
+    def run_exported(
+        self, translator: "ExportedTranslator", folder: Path, *, prompt: bool, quiet: bool
+    ) -> None:
+        """With an exported model: at a prompt, or to a stream."""
         from nmt_cli.files.line_writer import line_output
 
         output, _, attention, alignments = self.wanted
         self.wanted.check_attention(translator)
         as_line = self._format(translator.config.n_best)
         details = {"scores": output != "text", "attention": attention, "alignment": alignments}
+        if prompt:
+            answers = Answers.of_export(translator, folder, details, self.prefix)
+            run_prompt(answers, as_line, self.warnings, quiet=quiet)
+            return
         found = _exported_windows(translator, self.through.lines, self.window, self.prefix, details)
         write_windows(
             self.through.windows(found),
@@ -234,9 +240,8 @@ class _Task:
         scores = output != "text" or (warnings.calibration is not None and translator.config.beam_size > 1)
         details = Details(scores=scores, attention=attention, alignment=alignments)
         if prompt:
-            if not loader.quiet:
-                warnings.console.print(GREETING)
-            run_prompt(translator, as_line, warnings, details=details, prefix=prefix)
+            answers = Answers.of(translator, details, prefix)
+            run_prompt(answers, as_line, warnings, quiet=loader.quiet)
             return
         lines = LineTranslation(
             translator,

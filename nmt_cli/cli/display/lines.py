@@ -135,22 +135,26 @@ class LineWarnings:
         )
 
     def translated(self, window: "LineWindow | ExportedWindow") -> None:
-        """Lines that were too long or too unfamiliar for the model, and translations that reached the length limit."""
+        """Warn about the lines of a window."""
         translations: Sequence[Translation | ExportedTranslation] = window.translations
         for number, translation in enumerate(translations, start=window.first + 1):
-            if translation.parts > 1:
-                self._warn(
-                    "were translated in parts",
-                    f"line {number} is long and was translated in {translation.parts} parts",
-                )
-            if translation.reached_limit:
-                self._warn(
-                    "have truncated translations",
-                    f"the translation of line {number} was truncated at the length limit "
-                    "(search.max_length, search.max_length_ratio)",
-                )
-            self._count_terms(number, translation)
-            self._check_confidence(number, translation)
+            self.translated_line(number, translation)
+
+    def translated_line(self, number: int, translation: "Translation | ExportedTranslation") -> None:
+        """A line that was too long or too unfamiliar for the model, or whose translation reached the length limit."""
+        if translation.parts > 1:
+            self._warn(
+                "were translated in parts",
+                f"line {number} is long and was translated in {translation.parts} parts",
+            )
+        if translation.reached_limit:
+            self._warn(
+                "have truncated translations",
+                f"the translation of line {number} was truncated at the length limit "
+                "(search.max_length, search.max_length_ratio)",
+            )
+        self._count_terms(number, translation)
+        self._check_confidence(number, translation)
 
     def _check_confidence(self, number: int, translation: "Translation | ExportedTranslation") -> None:
         value = _confidence(translation)

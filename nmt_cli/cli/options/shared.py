@@ -135,6 +135,10 @@ def search_settings(
     from nmt_cli.config.layers import section_assignments, section_of_file
 
     given = {name: value for name, value in shorthands.items() if value is not None}
+    if given.get("sampling") and "beam_size" in given:
+        raise UsageError(
+            "--beam contradicts --sample", hint="samples are drawn without a beam; --n-best says how many"
+        )
     in_file = section_of_file("search", file) if file is not None else {}
     return in_file | section_assignments("search", values or ()) | given
 
