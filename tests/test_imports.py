@@ -1,4 +1,4 @@
-"""Imports go one way, and what a package says about its modules is true."""
+"""Imports go one way, what a package says about its modules is true, and functions are short."""
 
 import ast
 import re
@@ -97,6 +97,18 @@ def test_text_is_prepared_without_torch(package: str) -> None:
     for path in (PACKAGE / package).rglob("*.py"):
         heavy = {"torch", "safetensors"} & {name.split(".")[0] for name in imported(path)}
         assert not heavy, path
+
+
+def test_no_function_body_is_longer_than_60_lines() -> None:
+    functions = 0
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                functions += 1
+                has_docstring = ast.get_docstring(node) is not None and len(node.body) > 1
+                first = node.body[has_docstring].lineno
+                assert (node.end_lineno or first) - first < 60, f"{path}: {node.name}"
+    assert functions > 1000
 
 
 def listed(init: Path) -> list[str]:

@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Self, Union, get_args, get_origin
 
@@ -22,7 +23,7 @@ from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.config.section import Section, problems
 from nmt_cli.config.train import TrainConfig
-from nmt_cli.drawing.markup import cell
+from nmt_cli.drawing.markup import table
 from nmt_cli.errors import ConfigError, did_you_mean
 from nmt_cli.files.guarded import parse_json
 
@@ -285,15 +286,9 @@ def reference_markdown() -> str:
     for row in describe_settings():
         if row.name.partition(".")[0] != section:
             section = row.name.partition(".")[0]
-            lines += [
-                "",
-                f"## {section}",
-                "",
-                "| setting | type | default | meaning |",
-                "| --- | --- | --- | --- |",
-            ]
-        cells = (f"`{row.name}`", row.type, f"`{row.default}`", row.meaning)
-        lines.append(f"| {' | '.join(map(cell, cells))} |")
+            lines += ["", f"## {section}", ""]
+        text = f"`{row.name}`, {row.type}, default `{row.default}`: {row.meaning}"
+        lines += wrap(text, 118, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
     return "\n".join([*lines, *_corpus_sizes()]) + "\n"
 
 
@@ -303,12 +298,12 @@ def _corpus_sizes() -> Iterator[str]:
     plain = {row.name: row.default for row in describe_settings()}
     yield from ("", "## Defaults by the size of the corpus", "")
     yield "`nmt train` uses these defaults, depending on the number of training pairs (`--dry-run` shows them):"
-    yield from ("", f"| training pairs | {' | '.join(f'`{name}`' for name in names)} |")
-    yield "| --- |" + " ---: |" * len(names)
-    for limit, settings in CORPUS_SIZES:
-        size = f"up to {limit:,.0f}" if limit < math.inf else "more"
-        values = (toml_value(settings[name]) if name in settings else plain[name] for name in names)
-        yield f"| {size} | {' | '.join(values)} |"
+    sizes = [f"up to {limit:,.0f}" if limit < math.inf else "more" for limit, _ in CORPUS_SIZES]
+    rows = [
+        [f"`{name}`", *(toml_value(v[name]) if name in v else plain[name] for _, v in CORPUS_SIZES)]
+        for name in names
+    ]
+    yield from ("", *table(["training pairs", *sizes], rows))
 
 
 def toml_value(value: Any) -> str:
