@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 from nmt_cli.documents.document import Decoded, Document, DocumentOptions, Untouched, decode
 from nmt_cli.documents.driver import rendered
 from nmt_cli.documents.formats import FORMATS, format_of, reader
-from nmt_cli.documents.segment_translation import Result, SegmentTranslator, Translated
+from nmt_cli.documents.placeholders import Recognizer
+from nmt_cli.documents.segment_translation import Result, SegmentTranslator, Translated, TranslateLines
 from nmt_cli.documents.web_page import html_document
 from nmt_cli.server.batcher import Batcher
 from nmt_cli.server.requests import Upload, invalid
@@ -131,7 +132,7 @@ async def translate_document(document: Document, chain: Sequence[Batcher]) -> Fi
     def work() -> Finished:
         segments = list(dict.fromkeys(s for entry in document.entries for s in entry.segments))
         results = (
-            SegmentTranslator(translate).translate(segments) if chain else [Result(s.parts) for s in segments]
+            _segments(chain, translate).translate(segments) if chain else [Result(s.parts) for s in segments]
         )
         content, _, _, untouched = rendered(document, dict(zip(segments, results, strict=True)))
         return Finished(content, untouched)
@@ -142,6 +143,13 @@ async def translate_document(document: Document, chain: Sequence[Batcher]) -> Fi
         cancelled = True
         for future in running:
             future.cancel()
+
+
+def _segments(chain: Sequence[Batcher], translate: TranslateLines) -> SegmentTranslator:
+    """One that shows a single model the symbols it has learned; of several, each replaces placeholders on its own."""
+    symbols = chain[0].model.placeholders if len(chain) == 1 else None
+    patterns = symbols.patterns if symbols else ()
+    return SegmentTranslator(translate, Recognizer(patterns), symbols=symbols is not None)
 
 
 class Unaligned(NamedTuple):

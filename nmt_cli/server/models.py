@@ -15,6 +15,7 @@ from nmt_cli.corpus.checks.language import LetterProfile
 from nmt_cli.documents.segment_translation import Translated
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.export.opening import is_export, runtime_errors
+from nmt_cli.runtime.placeholders import PlaceholderSymbols
 from nmt_cli.runtime.segments import Chunk, replace_surrogates, split_line
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class ServedModel(Protocol):
     batch_tokens: int
     explains: bool  # whether it has `explain`
     calibration: Calibration | None  # of its confidence
+    placeholders: PlaceholderSymbols | None  # the symbols that it has learned to copy
 
     def split(self, text: str) -> list[Chunk]:
         """The text itself, or the parts of a text that is too long for the model."""
@@ -75,6 +77,7 @@ class RunModel:
         self.beam_size = 1 if translator.config.sampling else translator.config.beam_size
         self.batch_tokens = translator.batch_tokens
         self.calibration = translator.calibration
+        self.placeholders = translator.normalization.placeholders
         self._translators = {1: translator}
         self._explainer = Explainer.of(translator, path)
 
@@ -138,6 +141,7 @@ class ExportedModel:
         self.beam_size = translator.config.beam_size
         self.batch_tokens = translator.batch_tokens
         self.calibration: Calibration | None = None
+        self.placeholders = translator.placeholders
         self._translators = {1: translator}
 
     def split(self, text: str) -> list[Chunk]:

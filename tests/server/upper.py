@@ -18,6 +18,7 @@ class Upper:
     beam_size, batch_tokens = 5, 1024
     explains = False
     calibration: Any = None
+    placeholders: Any = None
 
     def __init__(self) -> None:
         self.batches: list[list[str]] = []
