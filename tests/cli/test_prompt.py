@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from nmt_cli.cli.prompt import prompt_text
+from nmt_cli.export.folder import export
 from nmt_cli.run import RunDirectory
 from nmt_cli.translator.confidence import Calibration
 
@@ -116,6 +117,21 @@ def test_a_terminal_is_a_prompt_with_history_alternatives_and_quiet_interrupts(
     history = (tmp_path / "nmt" / "history").read_text()
     assert "ba be\n" in history
     assert (tmp_path / "nmt" / "history").stat().st_mode & 0o077 == 0
+
+
+def test_an_exported_model_has_the_same_prompt(run: Path, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    export(run, tmp_path / "exported", shortlist="none")
+    terminal = Terminal("translate", tmp_path / "exported", "--threads", 1, state=tmp_path)
+    assert "? shows alternatives" in terminal.read_until(PROMPT)
+    terminal.type("ba be\r")
+    translation = terminal.read_until(PROMPT).rstrip("\n").rpartition("\n")[2]
+    terminal.type("?\r")
+    rows = terminal.read_until(PROMPT).strip().split("\n")[1:]
+    assert [row.split()[0] for row in rows] == ["1", "2", "3", "4", "5"]
+    assert any(row.endswith(translation) for row in rows)
+    terminal.type("\x04")
+    assert terminal.exit_code() == 0
 
 
 def test_sigterm_ends_the_prompt(terminal: Terminal) -> None:
