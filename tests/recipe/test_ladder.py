@@ -10,9 +10,13 @@ import pytest
 
 from nmt_cli.config import resolve
 from nmt_cli.demo.corpus import chains
+from nmt_cli.evaluation.evaluate import evaluate
+from nmt_cli.evaluation.request import EvaluateRequest
 from nmt_cli.recipe import definition
 from nmt_cli.recipe.definition import assignments, recipes_folder
 from nmt_cli.recipe.ladder import find_ladder, ladder_names
+from nmt_cli.recipe.ladder_page import LadderResult, Row, ladder_page
+from tests.browser import WIDTHS, Browser
 from tests.cli.conftest import Run
 from tests.docs.commands import REPOSITORY, shell_lines
 
@@ -163,3 +167,34 @@ class TestSmallLadder:
         assert found.code == 2
         assert message in found.error
         assert not (tmp_path / "out").exists()
+
+
+def test_the_page_fits_every_window_and_its_text_never_runs(browser: Browser, tmp_path: Path) -> None:
+    evil = "<script>document.title='run'</script>"
+    lines = [f"Zeile {n} mit {'sehr ' * n}vielen Wörtern {evil}" for n in range(30)]
+    (tmp_path / "reference.de").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    ladder, names = find_ladder("ladder").ladder, list[Path]()
+    for rung in ladder.rung:
+        names.append(tmp_path / f"{rung.name}.de")
+        names[-1].write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    evaluation = evaluate(EvaluateRequest(names, [tmp_path / "reference.de"], samples=20))
+    rows = [
+        Row(rung.title, rung.idea, 400_000, 2.5, system, system)
+        for rung, system in zip(ladder.rung, evaluation.systems, strict=True)
+    ]
+    words = [{"text": word} for word in ("Peter", evil, "gewaschen", "<eos>")]
+    explained = {"translation": lines[9], "source_words": words, "target_words": words}
+    explanations = [[{**explained, "word_attention": [[0.25] * 4] * 4}] * len(ladder.passage)] * len(rows)
+    page = ladder_page(ladder, LadderResult(rows, evaluation, explanations), "nmt recipe ladder")
+    for dark in (False, True):
+        browser.open(page, dark=dark)
+        for width in WIDTHS:
+            browser.resize(width)
+            assert browser.overflow() <= 0
+    assert browser.run("document.title") == ladder.title
+    assert browser.console() == []
+    assert browser.requests() == []
+    colors = browser.run(
+        "[...document.querySelectorAll('.legend i')].map((i) => getComputedStyle(i).backgroundColor)"
+    )
+    assert len(set(colors)) == len(ladder.rung) + 1
