@@ -94,6 +94,14 @@ class TrainConfig(Section):
     )
     tf32: bool = setting(True, "allow TF32 on NVIDIA GPUs for fp32 matrix products")
 
+    gradient_exchange: Literal["fp32", "bf16", "fp16"] = setting(
+        "fp32",
+        "several processes: precision in which gradients are exchanged; bf16 and fp16 halve the traffic",
+    )
+    bucket_megabytes: int = setting(
+        25, "several processes: gradients are exchanged in parts of this size while backward continues", ge=1
+    )
+
     ema_decay: float = setting(
         0.999,
         "decay of the exponential moving average of the weights, which is validated and saved; 0: off",

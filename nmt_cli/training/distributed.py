@@ -18,7 +18,7 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -31,6 +31,7 @@ from torch.distributed import PrefixStore, Store  # type: ignore[attr-defined]
 from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
+from nmt_cli.config import TrainConfig
 from nmt_cli.config.defaults import PROCESS_TIMEOUT
 from nmt_cli.errors import TrainingError, UsageError
 
@@ -90,11 +91,17 @@ class ProcessGroup:
         """Whether this is the process that writes files and prints."""
         return self.rank == 0
 
-    def wrap(self, model: nn.Module) -> nn.Module:
+    def wrap(self, model: nn.Module, config: TrainConfig) -> nn.Module:
         """The model with gradients averaged over all processes in the backward pass."""
         if self.world == 1:
             return model
-        return DistributedDataParallel(model, gradient_as_bucket_view=True)
+        wrapped = DistributedDataParallel(
+            model, gradient_as_bucket_view=True, bucket_cap_mb=config.bucket_megabytes
+        )
+        if config.gradient_exchange != "fp32":
+            dtype = torch.bfloat16 if config.gradient_exchange == "bf16" else torch.float16
+            wrapped.register_comm_hook(None, _compressed_exchange(dtype, self.world))
+        return wrapped
 
     def max(self, number: int) -> int:
         """The maximum over all processes."""
@@ -179,6 +186,18 @@ class ProcessGroup:
         """Leave the process group."""
         if self.world > 1 and dist.is_initialized():
             dist.destroy_process_group()
+
+
+def _compressed_exchange(dtype: torch.dtype, world: int) -> Callable[[Any, Any], Any]:
+    """Averages a bucket of gradients in half precision. torch has such hooks, but only for NCCL."""
+
+    def exchange(_, bucket):  # type: ignore[no-untyped-def]  # torch compares annotations, not types
+        gradients = bucket.buffer()
+        compressed = gradients.to(dtype).div_(world)  # before the sum, which could overflow
+        exchanged = dist.all_reduce(compressed, async_op=True).get_future()
+        return exchanged.then(lambda future: gradients.copy_(future.value()[0]))
+
+    return exchange
 
 
 def _agree_on_attempt(store: Store, rank: int, world: int, timeout: float) -> int:

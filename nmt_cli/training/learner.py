@@ -43,7 +43,8 @@ class Learner:
         self.optimization = Optimization(self.model, config, scaled=precision.scaled)
         self._average = MovingAverage(self.model, config.ema_decay) if config.ema_decay else None
         # Any: torch's wrappers lose the signature.
-        self._forward: Any = group.wrap(torch.compile(self.model, dynamic=True) if compiled else self.model)  # type: ignore[arg-type]
+        forward: Any = torch.compile(self.model, dynamic=True) if compiled else self.model
+        self._forward: Any = group.wrap(forward, config)
         # Loss and cross-entropy, summed since the last report. Double precision where the device has it.
         double = torch.float32 if device.type == "mps" else torch.float64
         self.sums = torch.zeros(2, dtype=double, device=device)

@@ -56,6 +56,43 @@ def test_two_processes_equal_one_and_one_can_resume_from_two(data: Path, tmp_pat
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
+EXCHANGE = """
+import sys
+import torch
+from nmt_cli.config import TrainConfig
+from nmt_cli.training.distributed import ProcessGroup
+
+torch.set_num_threads(1)
+group = ProcessGroup.join()
+gradients = {}
+for exchange in ("fp32", "bf16", "fp16"):
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(*(torch.nn.Linear(300, 300) for _ in range(6)))
+    wrapped = group.wrap(model, TrainConfig(gradient_exchange=exchange, bucket_megabytes=1))
+    x = torch.randn(4, 300, generator=torch.Generator().manual_seed(group.rank))
+    wrapped(x).square().sum().backward()
+    gradients[exchange] = torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
+exact = gradients["fp32"]
+errors = [float((gradients[name] - exact).norm() / exact.norm()) for name in ("bf16", "fp16")]
+differs = group.max(int(1000 * float(exact.norm()))) != int(1000 * float(exact.norm()))
+group.close()
+if group.is_main:
+    print(*errors, differs)
+"""
+
+
+def test_gradients_exchanged_in_half_precision_are_those_of_fp32_up_to_rounding(tmp_path: Path) -> None:
+    script = tmp_path / "exchange.py"
+    script.write_text(EXCHANGE)
+    start = [*command()[: command().index("-m", 2)], str(script)]
+    done = subprocess.run(start, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    assert done.returncode == 0, done.stderr
+    bf16, fp16, differs = done.stdout.split()
+    assert 1e-4 < float(bf16) < 1e-2
+    assert 1e-5 < float(fp16) < 1e-3
+    assert differs == "False"
+
+
 def test_a_failing_process_stops_all_with_its_message(data: Path, tmp_path: Path) -> None:
     options = [part for setting in SMALL for part in ("--set", setting)]
     (tmp_path / "run").mkdir()
