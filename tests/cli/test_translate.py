@@ -353,6 +353,17 @@ def _count_windows(patch: pytest.MonkeyPatch) -> list[int]:
     return calls
 
 
+def test_an_interruption_before_the_first_window_says_that_nothing_is_done(
+    nmt: Run, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in").write_text("ba be\n" * 20)
+    _interrupt_after(0, monkeypatch)
+    stopped = nmt("translate", run, "-i", tmp_path / "in", "-o", tmp_path / "out", "--window", 9)
+    assert stopped.code == 130
+    assert "lines are saved 9 at a time (--window), so none are done yet" in stopped.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
+
+
 def _interrupt_after(windows: int, patch: pytest.MonkeyPatch) -> None:
     translate, calls = Translator.translate, []
 
