@@ -140,6 +140,8 @@ def _history() -> Iterator[None]:
         yield
         return
     path = None if os.environ.get(_NO_HISTORY) else history_file()
+    if path is not None and path.exists() and not path.is_file():  # a pipe would block, a device never end
+        path = None
     readline.set_history_length(_HISTORY_LINES)
     if path is not None:
         with suppress(OSError):

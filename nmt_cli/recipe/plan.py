@@ -92,6 +92,7 @@ class StepPlan:
 
     def __init__(self, choices: Choices) -> None:
         self._choices = choices
+        _refuse_links(choices.out)
         self._log = StepLog(choices.out)
 
     def is_done(self, step: RecipeStep) -> bool:
@@ -151,6 +152,16 @@ class StepPlan:
         choices = self._choices
         device = ["--device", choices.device] if choices.device != DEVICE else []
         return [*device, *(["--threads", str(choices.threads)] if choices.threads is not None else [])]
+
+
+def _refuse_links(folder: Path) -> None:
+    """Results are written to files in this folder: a link would lead them elsewhere. Its folders may be links."""
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if not path.is_dir() and (path.is_symlink() or not path.is_file()):
+            kind = "a symbolic link" if path.is_symlink() else "a pipe or a device"
+            raise DirectoryError(
+                f"{path} is {kind}, so {folder} is not used", hint="remove it, or choose another --out"
+            )
 
 
 def model_of(run: Path) -> str:

@@ -145,6 +145,18 @@ class TestSmallLadder:
         assert [words[1:3] for words in commands(again.stderr)] == [["explain", f"{out}/with"]]
         assert (out / "ladder.html").read_text("utf-8") == page
 
+    def test_nothing_is_written_through_a_link(self, nmt: Run, tmp_path: Path) -> None:
+        out, mine = tmp_path / "out", tmp_path / "mine"
+        out.mkdir()
+        for name in ("recipe.json", "greedy.json", "ladder.html"):
+            (out / name).symlink_to(mine)
+            outcome = nmt("recipe", "two", "--out", out, "--threads", 1)
+            assert outcome.code == 1
+            assert f"{name} is a symbolic link" in outcome.error
+            (out / name).unlink()
+        assert not mine.exists()
+        assert not list(out.iterdir())
+
     def test_dry_run_shows_the_commands_and_writes_nothing(self, nmt: Run, tmp_path: Path) -> None:
         out = tmp_path / "out"
         lines = nmt("recipe", "two", "--out", out, "--dry-run").stdout.rstrip("\n").split("\n")
