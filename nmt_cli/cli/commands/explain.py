@@ -31,7 +31,7 @@ def explain(
     self_attention: translation.SelfAttention = False,
     config: shared.Config = None,
     settings: shared.Set = None,
-    out: translation.Output = None,
+    out: translation.OutputFile = None,
     json: translation.ExplanationsJson = False,
     html: translation.Html = None,
     svg: translation.Svg = None,

@@ -21,7 +21,7 @@ def generate(
     prompt: translation.Prompt = None,
     prompts: translation.Prompts = None,
     strict: translation.Strict = False,
-    out: translation.Output = None,
+    out: translation.OutputFile = None,
     json: translation.Json = False,
     samples: translation.Samples = None,
     seed: translation.SamplingSeed = None,

@@ -25,7 +25,7 @@ def score(
     target: translation.ScoredTarget,
     source: translation.ScoredSource = None,
     strict: translation.Strict = False,
-    out: translation.Output = None,
+    out: translation.OutputFile = None,
     tsv: translation.ScoreTsv = False,
     json: translation.Json = False,
     alignments: translation.ScoreAlignments = False,

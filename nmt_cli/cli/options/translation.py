@@ -86,6 +86,14 @@ Output = Annotated[
         show_default="standard output",
     ),
 ]
+OutputFile = Annotated[
+    Path | None,
+    output(
+        "--output -o FILE",
+        "Output file; appears when it is complete, compressed if its name ends in .gz or .zst.",
+        show_default="standard output",
+    ),
+]
 Tsv = Annotated[bool, output("--tsv", "Write source, translation and score, separated by tabs.")]
 Json = Annotated[bool, output("--json", "Write one JSON object per line.")]
 Alignments = Annotated[
@@ -255,14 +263,6 @@ Sentences = Annotated[
     list[str] | None,
     argument("SENTENCE...", "Sentences to translate.", show_default="lines of standard input"),
 ]
-ImageFiles = Annotated[
-    list[Path] | None,
-    argument(
-        "IMAGE...",
-        "Images to describe, or .npy files for a model that reads features.",
-        show_default="paths on standard input, one per line",
-    ),
-]
 Targets = Annotated[
     list[str] | None,
     contents("--target -t TEXT", "Explain this translation instead of the model's own; once per sentence."),
@@ -276,3 +276,21 @@ Html = Annotated[
 ]
 Svg = Annotated[Path | None, output("--svg FILE", "Write the heat map of a single sentence.")]
 ExplanationsJson = Annotated[bool, output("--json", "Write all the numbers as JSON instead of the display.")]
+
+# nmt caption
+CellAttention = Annotated[
+    bool, output("--attention", "Add the attention of each token to the cells of the image; needs --json.")
+]
+CaptionsNBest = Annotated[
+    int | None,
+    search("--n-best -n N", "Captions per image; needs --json. Shorthand for --set search.n_best=N."),
+]
+CaptionPrefix = Annotated[str, search("--prefix TEXT", "Make every caption start with TEXT.")]
+ImageFiles = Annotated[
+    list[Path] | None,
+    argument(
+        "IMAGE...",
+        "Images to describe, or .npy files for a model that reads features.",
+        show_default="paths on standard input, one per line",
+    ),
+]
