@@ -299,7 +299,7 @@ def test_a_server_that_is_gone_or_busy_is_waited_for(browser: Browser) -> None:
         page = Page(browser, client.address)
         client.service.rate_limit.check = _refused(client, times=1)  # type: ignore[method-assign]
         page.type("one")
-        assert "Trying again in 1 s" in page.problem()
+        page.until("/Slowdown.*Trying again in/.test(document.getElementById('problem').textContent)")
         page.until("document.getElementById('translation').textContent === 'ONE'")
         assert not browser.one("#problem").is_displayed()
         offline = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
@@ -324,7 +324,7 @@ def _refused(client: Client, *, times: int) -> Any:
         nonlocal left
         left -= 1
         if left >= 0:
-            raise ApiError(429, "Slowdown: 1 request per minute is allowed", {"Retry-After": "1"})
+            raise ApiError(429, "Slowdown: 1 request per minute is allowed", {"Retry-After": "2"})
 
     return check
 
