@@ -5,6 +5,8 @@
     a red square to the left of a blue circle                 two objects; the other way round is a caption, too
     a large red square above a small blue circle              sizes are mentioned where they differ
 
+Simple scenes all have two objects: "a red square and a blue circle", the left or upper one first.
+
 Some combinations of color and shape never occur in training: every scene of the split `unseen` has one. The other
 splits have the distribution of training.
 """
@@ -22,8 +24,15 @@ from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import new_directory
 from nmt_cli.files.manifest import demo_refusal, write_manifest
 
-COLORS = {"red": (214, 39, 40), "green": (44, 160, 44), "blue": (31, 90, 200), "yellow": (240, 200, 20)}
-SHAPES = ("circle", "square", "triangle", "cross")
+COLORS = {
+    "red": (214, 39, 40),
+    "green": (44, 160, 44),
+    "blue": (31, 90, 200),
+    "yellow": (240, 200, 20),
+    "purple": (140, 60, 170),
+    "white": (250, 250, 250),
+}
+SHAPES = ("circle", "square", "triangle", "cross", "diamond", "bar")
 HELD_OUT = (("red", "square"), ("blue", "triangle"), ("green", "circle"))
 RELATIONS = {"to the left of": (-1, 0), "to the right of": (1, 0), "above": (0, -1), "below": (0, 1)}
 OPPOSITE = {"to the left of": "to the right of", "above": "below"}
@@ -81,17 +90,19 @@ class Scene(NamedTuple):
         }
 
 
-def scenes(seed: int) -> Iterator[Scene]:
+def scenes(seed: int, *, simple: bool = False) -> Iterator[Scene]:
     """An endless stream of scenes."""
     random = Random(f"nmt scenes {seed}")
     while True:
         kind = random.random()
-        if kind < 0.15:
+        if simple:
+            yield _two(random, simple=True)
+        elif kind < 0.15:
             yield _one(random)
         elif kind < 0.4:
             yield _several(random)
         else:
-            yield _two(random)
+            yield _two(random, simple=False)
 
 
 def render(scene: Scene, side: int, random: Random) -> NDArray[np.uint8]:
@@ -106,12 +117,12 @@ def render(scene: Scene, side: int, random: Random) -> NDArray[np.uint8]:
     return image
 
 
-def generate(size: int, *, seed: int = 1) -> dict[str, list[Scene]]:
+def generate(size: int, *, seed: int = 1, simple: bool = False) -> dict[str, list[Scene]]:
     """`size` scenes for training, and a tenth of that, at most 300, for each of the other splits."""
     _check(size)
     wanted = dict.fromkeys(SPLITS, max(1, min(_LARGEST_HELD_OUT, size // 10))) | {"train": size}
     found: dict[str, list[Scene]] = {split: [] for split in SPLITS}
-    for scene in scenes(seed):
+    for scene in scenes(seed, simple=simple):
         splits = ("unseen",) if scene.is_unseen else SPLITS[:-1]
         split = next((name for name in splits if len(found[name]) < wanted[name]), None)
         if split is not None:
@@ -122,7 +133,7 @@ def generate(size: int, *, seed: int = 1) -> dict[str, list[Scene]]:
 
 
 def write(
-    out: Path, size: int, *, seed: int = 1, side: int = SIDE, overwrite: bool = False
+    out: Path, size: int, *, seed: int = 1, side: int = SIDE, simple: bool = False, overwrite: bool = False
 ) -> dict[str, list[Scene]]:
     """Write `train|valid|test|unseen.jsonl` and the images into the directory `out`, all or none."""
     from PIL import Image
@@ -130,7 +141,7 @@ def write(
     _check(size)
     with new_directory(out, overwrite=overwrite, refusal=demo_refusal) as building:
         (building / "images").mkdir()
-        found = generate(size, seed=seed)
+        found = generate(size, seed=seed, simple=simple)
         for split, members in found.items():
             random = Random(f"nmt scenes {seed} {split}")
             lines = []
@@ -162,7 +173,7 @@ def _several(random: Random) -> Scene:
     return Scene(objects, (f"{NUMBERS[number]} {color} {_plural(shape)}",))
 
 
-def _two(random: Random) -> Scene:
+def _two(random: Random, *, simple: bool) -> Scene:
     """Two objects of different shapes, one beside or above the other."""
     shapes = random.sample(SHAPES, 2)
     colors = [random.choice(list(COLORS)) for _ in shapes]
@@ -180,6 +191,10 @@ def _two(random: Random) -> Scene:
         Object(shape, color, size, *place)
         for shape, color, size, place in zip(shapes, colors, sizes, places, strict=True)
     )
+    if simple:
+        first, second = sorted(objects, key=lambda each: each.x if dx else each.y)
+        caption = f"a {first.color} {first.shape} and a {second.color} {second.shape}"
+        return Scene((first, second), (caption,))
     names = [
         f"a {size + ' ' if sizes[0] != sizes[1] else ''}{color} {shape}"
         for shape, color, size in zip(shapes, colors, sizes, strict=True)
@@ -201,6 +216,10 @@ def _inside(each: Object, x: NDArray[np.float64], y: NDArray[np.float64], r: flo
     dx, dy = (x - each.x) / r, (y - each.y) / r
     if each.shape == "circle":
         inside = dx**2 + dy**2 <= 1
+    elif each.shape == "diamond":
+        inside = abs(dx) + abs(dy) <= 1
+    elif each.shape == "bar":
+        inside = (abs(dx) <= 1) & (abs(dy) <= 0.4)
     elif each.shape == "square":
         inside = np.maximum(abs(dx), abs(dy)) <= 0.88
     elif each.shape == "triangle":

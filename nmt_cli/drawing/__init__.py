@@ -3,5 +3,6 @@
 charts      SVG: elements, text, tick values and axes; the charts of the evaluation report
 curves      curves.svg: training loss and validation scores
 attention   an attention matrix as a heat map
+images      attention over an image, a picture for each word
 markup      HTML pages from Jinja templates, tables in Markdown
 """

@@ -33,14 +33,17 @@ def render(package: str, template: str, **values: Any) -> str:
     return environment.get_template(template).render(values)
 
 
-def content_security_policy(*, style: str, script: str | None = None) -> str:
+def content_security_policy(*, style: str, script: str | None = None, images: bool = False) -> str:
     """A policy for a page with one style and at most one script element, whose whole content is the given text.
 
     The browser loads nothing and runs nothing else, whatever text is on the page. Style attributes are not applied.
+    `images`: pictures inside the page are shown.
     """
     allowed = ["default-src 'none'", f"style-src {_hash(style)}"]
     if script is not None:
         allowed.append(f"script-src {_hash(script)}")
+    if images:
+        allowed.append("img-src data:")
     return "; ".join([*allowed, "base-uri 'none'", "form-action 'none'"])
 
 

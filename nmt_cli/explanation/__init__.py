@@ -3,6 +3,7 @@
 explanation      `Explanation`, the value: words, attention, confidence, alternatives, the beam
 explainer        `Explainer`: search and forced decoding of a sentence with the model of a run
 self_attention   the self-attention maps of an LSTMN or a Transformer
+images           captions: a picture for each word, and a page of them (images.html, images.css)
 page             the scripts and style that draw them in a browser (elements.js, words.js, matrix.js, beam.js, views.js,
                  views.css), and an interactive page of them: page.html, page.css, page.js
 

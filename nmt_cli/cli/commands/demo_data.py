@@ -30,10 +30,14 @@ def demo_data(
 
     With --kind scenes, it is images of colored shapes with captions and boxes:
     train, valid, test and unseen as .jsonl. Scenes in the last set combine a
-    color and a shape in a way that does not occur in training.
+    color and a shape in a way that does not occur in training. With --kind shapes,
+    the scenes are simpler: two shapes, "a red square and a blue circle".
     """
-    if kind == "scenes":
-        _write_scenes(out, size or DEMO_SCENES, clauses=clauses, seed=seed, overwrite=overwrite, quiet=quiet)
+    if kind != "sentences":
+        size = DEMO_SCENES if size is None else size
+        _write_scenes(
+            out, size, simple=kind == "shapes", clauses=clauses, seed=seed, overwrite=overwrite, quiet=quiet
+        )
         return
     from nmt_cli.demo import write
 
@@ -46,13 +50,13 @@ def demo_data(
 
 
 def _write_scenes(
-    out: Path, size: int, *, clauses: int | None, seed: int, overwrite: bool, quiet: bool
+    out: Path, size: int, *, simple: bool, clauses: int | None, seed: int, overwrite: bool, quiet: bool
 ) -> None:
     if clauses is not None:
-        raise UsageError("--clauses has no effect with --kind scenes", hint="leave it out")
+        raise UsageError("--clauses has no effect on images", hint="leave it out")
     from nmt_cli.demo.scenes import write
 
-    found = write(out, size, seed=seed, overwrite=overwrite)
+    found = write(out, size, seed=seed, simple=simple, overwrite=overwrite)
     if not quiet:
         messages().print(
             f"{out}: " + ", ".join(f"{len(scenes):,} {split}" for split, scenes in found.items())

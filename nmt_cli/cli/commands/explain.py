@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from nmt_cli.cli.display.console import messages, results
 from nmt_cli.cli.display.lines import LineWarnings
@@ -42,6 +42,7 @@ def explain(
     """Explain a translation: attention, confidence, alternatives.
 
     [cyan]nmt explain RUN_DIR "Ein Hund läuft."[/]
+    [cyan]nmt explain RUN_DIR [RUN_DIR...] image.png --svg strip.svg[/]
 
     Prints a heat map of the attention, the confidence of each word, and the
     alternatives at each step. [cyan]--html[/] writes an interactive page that also shows
@@ -51,6 +52,18 @@ def explain(
     _check_files(files, out)
     check_runs([run], text_hint="nmt explain RUN_DIR < {path}")
     search = shared.search_settings(config, settings, {"beam_size": beam})
+    if _reads_images(run):
+        if targets or self_attention:
+            raise UsageError(
+                "--target and --self-attention explain translations, but this model describes images",
+                hint="leave them out",
+            )
+        _explain_images(
+            run, texts or (), files, out, search=search, json=json, device=device, threads=threads
+        )
+        if not quiet:
+            _report_files([*files.values(), out])
+        return
     sentences = [as_text(text) for text in texts] if texts else _lines_of_input()
     if svg is not None and len(sentences) > 1:
         raise UsageError(
@@ -74,11 +87,68 @@ def explain(
     with _new_files(files) as open_files:
         failure = _show(explanations, open_files, out, json=json, open_beam=beam is not None)
     if not quiet:
-        for path in (*files.values(), out):
-            if path not in (None, STANDARD_STREAM):
-                messages().print(f"wrote {path}")
+        _report_files([*files.values(), out])
     if failure is not None:
         raise failure
+
+
+def _report_files(paths: Iterable[Path | None]) -> None:
+    for path in paths:
+        if path not in (None, STANDARD_STREAM):
+            messages().print(f"wrote {path}")
+
+
+def _reads_images(run: Path) -> bool:
+    from nmt_cli.files.manifest import Manifest
+    from nmt_cli.run.facts import KIND, parse_settings
+
+    return parse_settings(Manifest.open(run, KIND))[1].config.model.reads_images
+
+
+def _explain_images(
+    run: Path,
+    arguments: Sequence[str],
+    files: Mapping[str, Path],
+    out: Path | None,
+    *,
+    search: dict[str, Any],
+    json: bool,
+    device: str,
+    threads: int | None,
+) -> None:
+    """Every image with every run: further run directories may precede the images."""
+    paths = [Path(argument) for argument in arguments]
+    runs = [run, *(path for path in paths if path.is_dir())]
+    images = [path for path in paths if not path.is_dir()]
+    if not images:
+        raise UsageError("no image given", hint="nmt explain RUN_DIR image.png")
+    check_runs(runs, text_hint="nmt explain RUN_DIR image.png")
+
+    from nmt_cli.cli.display.explanation import show_image
+    from nmt_cli.drawing.images import film_strip
+    from nmt_cli.explanation.images import explain_image, image_page, images_json
+    from nmt_cli.model.device import choose_device, set_threads
+    from nmt_cli.translator import Captioner
+
+    set_threads(threads)
+    captioners = [(each, Captioner.load(each, search=search, device=choose_device(device))) for each in runs]
+    found = [
+        explain_image(captioner, image, title=f"{each.name}: {image.name}")
+        for image in images
+        for each, captioner in captioners
+    ]
+    with _new_files(files) as opened, line_output(out) as write:
+        for name, file in opened.items():
+            file.write(image_page(found) if name == "html" else film_strip(found))
+        if json:
+            write(images_json(found).removesuffix("\n").split("\n"))
+            return
+        buffer = StringIO() if out is not None and out != STANDARD_STREAM else None
+        console = results(buffer)
+        for image in found:
+            show_image(console, image)
+        if buffer is not None:
+            write(buffer.getvalue().removesuffix("\n").split("\n"))
 
 
 def _check_files(files: Mapping[str, Path], out: Path | None) -> None:

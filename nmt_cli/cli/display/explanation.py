@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
+from nmt_cli.drawing.images import AttendedImage
 from nmt_cli.explanation import Explanation, Matrix, Prediction
 
 WIDEST = 160  # columns of a table; longer lines are hard to follow
@@ -46,6 +47,39 @@ def show_explanation(console: Console, explanation: Explanation) -> None:
         console.print(Text("n-best list with scores"))
         for candidate in explanation.n_best:
             console.print(Text(f"{candidate.score:8.3f}  {clean(candidate.text)}"), soft_wrap=True)
+
+
+def show_image(console: Console, image: AttendedImage) -> None:
+    """A caption, and for each word the cells of the image, darker where the model looks."""
+    console.print(Text(f"{clean(image.title)}: {clean(image.caption)}"), soft_wrap=True)
+    console.print()
+    grids = [_mini_grid(weights) for weights in image.weights]
+    labels = [
+        f"{clean(word)} {100 * share:.0f} %"
+        for word, share in zip(image.words, image.confidence, strict=True)
+    ]
+    if not grids:
+        console.print(Text("  ".join(labels)), soft_wrap=True)
+        return
+    width = max(len(grids[0][0]), *map(cell_len, labels)) + 2
+    per_line = max(1, console.width // width)
+    for start in range(0, len(grids), per_line):
+        shown = slice(start, start + per_line)
+        for line in zip(*grids[shown], strict=True):
+            console.print(Text("".join(part.ljust(width) for part in line)), no_wrap=True, overflow="crop")
+        ends = (label + " " * (width - cell_len(label)) for label in labels[shown])
+        console.print(Text("".join(ends)), no_wrap=True, overflow="crop")
+        console.print()
+
+
+def _mini_grid(weights: Sequence[float]) -> list[str]:
+    """The rows of a grid, two characters per cell; the shade is relative to the largest weight."""
+    side = math.isqrt(len(weights))
+    columns = side if side * side == len(weights) else len(weights)
+    most = max(weights) or 1.0
+    shades = "·░▒▓█"
+    cells = [2 * shades[min(4, int(5 * weight / most))] for weight in weights]
+    return ["".join(cells[start : start + columns]) for start in range(0, len(cells), columns)]
 
 
 def _show_map(

@@ -56,8 +56,11 @@ ShowDropped = Annotated[bool, messages("--verbose -v", "Show examples of dropped
 # nmt demo-data
 DemoOut = Annotated[Path, output("--out DIR", "Directory to create.")]
 DemoKind = Annotated[
-    Literal["sentences", "scenes"],
-    corpora("--kind sentences|scenes", "English–German sentences, or rendered images with captions."),
+    Literal["sentences", "shapes", "scenes"],
+    corpora(
+        "--kind sentences|shapes|scenes",
+        "English–German sentences, or rendered images with captions: two shapes each, or more varied scenes.",
+    ),
 ]
 DemoPairs = Annotated[
     int | None,
