@@ -53,8 +53,10 @@ class ModelConfig(Section):
         "of the mean (mean), that mean as a first input (input), or 0 (zero)",
     )
     attention: Literal[
-        "none", "additive", "dot", "scaled_dot", "general", "concat", "projected_dot", "location"
-    ] = setting("general", "score function between the decoder state and a source position")
+        "none", "additive", "dot", "scaled_dot", "general", "concat", "projected_dot", "location", "uniform"
+    ] = setting(
+        "general", "score function between the decoder state and a source position; uniform: the mean context"
+    )
     attention_size: int | None = setting(
         None, "inner size of `additive` and `projected_dot` (default: hidden_size)", ge=1
     )

@@ -104,7 +104,12 @@ def check_supported(config: Config) -> None:
     )
     problems = {
         "attention_span": (model.attention_span != "global", window),
-        "attention": (model.attention == "location", "its scores depend on positions instead of the source"),
+        "attention": (
+            model.attention in ("location", "uniform"),
+            "its scores do not depend on the source",
+        ),
+        "context_gate": (model.context_gate, "only an ungated context is exported"),
+        "initial_state": (model.initial_state == "input", "only the other ways to start are exported"),
         "hard_attention": (model.hard_attention, only),
         "coverage": (model.coverage, "its scores depend on the attention of all earlier steps"),
         "heads": (

@@ -45,18 +45,22 @@ class ImageEncoder(nn.Module):
     def blank(self) -> Tensor:
         """A batch of one source without content, for a process that has no image in this update."""
         if self.network is not None:
-            return torch.zeros(1, 8, 8, CHANNELS, dtype=torch.uint8)
+            side = 2 ** len(self.network.layers)
+            return torch.zeros(1, side, side, CHANNELS, dtype=torch.uint8)
         return torch.zeros(1, self.positions.num_embeddings, self.W.in_features)
 
 
 class Convolutions(nn.Module):
-    """f ← relu(C f), each C a 3 × 3 convolution of stride 2;  a_i = mean of f over cell i of the grid"""
+    """f ← relu(C f), each C a 4 × 4 convolution of stride 2;  a_i = mean of f over cell i of the grid
+
+    The size is even so that what a cell sees is centered on the cell: with 3 × 3, attention would look half a cell away.
+    """
 
     def __init__(self, layers: int, size: int, grid: int) -> None:
         super().__init__()
         sizes = [CHANNELS, *(max(4, size >> above) for above in range(layers - 1, 0, -1)), size]
         self.layers = nn.ModuleList(
-            nn.Conv2d(before, after, kernel_size=3, stride=2, padding=1) for before, after in pairwise(sizes)
+            nn.Conv2d(before, after, kernel_size=4, stride=2, padding=1) for before, after in pairwise(sizes)
         )
         self.grid = grid
 

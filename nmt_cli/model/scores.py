@@ -135,6 +135,17 @@ class Location(AttentionScore):
         return pad(e, (0, S - e.shape[-1]), value=torch.finfo(e.dtype).min)  # (B, Q, S)
 
 
+class Uniform(AttentionScore):
+    """e_s = 0: every word has the same weight, and the context is the mean of the source states."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        """0 for queries (B, Q, H) and keys (B, S, A)."""
+        return query.new_zeros(*query.shape[:2], keys.shape[1])  # (B, Q, S)
+
+
 SCORES: dict[str, Callable[[Sizes], AttentionScore]] = {
     "additive": Additive,
     "dot": Dot,
@@ -143,6 +154,7 @@ SCORES: dict[str, Callable[[Sizes], AttentionScore]] = {
     "concat": Concat,
     "projected_dot": ProjectedDot,
     "location": Location,
+    "uniform": Uniform,
 }
 
 

@@ -46,6 +46,7 @@ SWITCHES: list[tuple[str, dict[str, Any]]] = [
     ("luong2015", {"heads": 4, "attention": "additive"}),
     ("bahdanau2015", {"heads": 2, "attention_size": 3}),
     ("luong2015", FEEDING | {"attention": "location"}),
+    ("luong2015", {"attention": "uniform"}),
     ("bahdanau2015", {"attention": "location", "attention_positions": 3}),
     ("luong2015", FEEDING | {"attention_span": "local-m", "attention_window": 1}),
     ("luong2015", {"attention_span": "local-m", "attention_window": 1, "heads": 2}),

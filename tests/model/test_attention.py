@@ -123,6 +123,14 @@ def test_a_location_score_ignores_the_source_states() -> None:
     assert torch.count_nonzero(alpha[..., :3]) == B * Q * 3
 
 
+def test_uniform_attention_reads_the_mean_of_the_real_positions() -> None:
+    attention = attention_of(attention="uniform")
+    context, alpha = look(attention)
+    share = MASK.double() / MASK.sum(dim=1, keepdim=True)
+    assert_close(alpha, share[:, None].expand_as(alpha).to(alpha.dtype))
+    assert_close(context[:, 0], context[:, -1])
+
+
 def test_hard_attention_takes_the_best_position_of_the_soft_one() -> None:
     soft, hard = attention_of(), attention_of(hard_attention=True).eval()
     _, alpha = look(soft)

@@ -219,6 +219,11 @@ def test_em_finds_the_translations_that_mere_cooccurrence_misses() -> None:
     [
         (["model.attention_span=local-m", "model.attention_window=3"], "attention_span = local-m"),
         (["model.attention=location"], "attention = location"),
+        (["model.attention=uniform"], "attention = uniform"),
+        (
+            ["model.preset=bahdanau2015", "model.context_gate=true"],
+            "context_gate = true",
+        ),
         (["model.hard_attention=true"], "hard_attention = true"),
         (["model.attention=additive", "model.coverage=true"], "coverage = true"),
         (["model.heads=4"], "heads = 4"),
