@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONUNBUFFERED := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve recipes $(RECIPES) test fuzz soak bench clean
+.PHONY: help install demo captions serve recipes $(RECIPES) test fuzz soak bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,27 @@ demo: install ## train a small English–German translator, evaluate it and expl
 	@echo '  $(NMT) presets                         # the published systems; docs/tutorial.md trains them'
 	@echo '  $(NMT) recipe                          # reproduce a baseline with one command'
 
+captions: install ## train captioning models on rendered shapes, with soft and hard attention, and show where they look
+	@rm -rf captions
+	$(NMT) demo-data --kind shapes --out captions/scenes --size 4000
+	$(NMT) preprocess --images captions/scenes --target-lang en --train captions/scenes/train.jsonl \
+	  --valid captions/scenes/valid.jsonl --test captions/scenes/test.jsonl --set data.image_size=48 \
+	  --set vocabulary.kind=word --out captions/data
+	$(NMT) train captions/data --out captions/soft --set model.hidden_size=64 --set model.embedding_size=32 \
+	  --set model.dropout=0 --set train.batch_sentences=32 --set train.learning_rate=4e-3 \
+	  --set train.ema_decay=0.98 --set train.max_epochs=0 --set train.max_updates=1000 \
+	  --set train.validate_every=500 --set train.patience=0 --threads 1
+	$(NMT) train captions/data --out captions/hard --init captions/soft --set model.hard_attention=true \
+	  --set train.batch_sentences=32 --set train.learning_rate=1e-3 --set train.ema_decay=0.98 \
+	  --set train.max_epochs=0 --set train.max_updates=200 --set train.validate_every=100 --threads 1
+	$(NMT) evaluate captions/soft captions/hard
+	$(NMT) evaluate captions/soft captions/hard --source captions/scenes/unseen.jsonl --no-record
+	$(NMT) caption captions/soft captions/scenes/images/test-00001.png captions/scenes/images/unseen-00001.png
+	$(NMT) explain captions/soft captions/hard captions/scenes/images/test-00001.png \
+	  captions/scenes/images/unseen-00001.png --html captions/explain.html --svg captions/strip.svg
+	@echo
+	@echo 'where both models look at each word: captions/explain.html, as one picture: captions/strip.svg'
+
 serve: install ## serve the demo model (after make demo) at http://127.0.0.1:5000
 	@test -d demo/run || { echo "error: there is no demo model yet; run make demo first" >&2; exit 2; }
 	$(NMT) serve demo/run $(OPTIONS)
@@ -89,5 +110,5 @@ bench: install ## run the benchmarks
 	$(BIN)/python benchmarks/presets.py
 
 clean: ## remove everything that make created, except data/ and runs/
-	rm -rf .venv demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv demo captions build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

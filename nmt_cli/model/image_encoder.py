@@ -53,7 +53,7 @@ class ImageEncoder(nn.Module):
 class Convolutions(nn.Module):
     """f ← relu(C f), each C a 4 × 4 convolution of stride 2;  a_i = mean of f over cell i of the grid
 
-    The size is even so that what a cell sees is centered on the cell: with 3 × 3, attention would look half a cell away.
+    Its size is even, so that what a cell sees is centered on the cell; with 3 × 3 it would be half a cell off.
     """
 
     def __init__(self, layers: int, size: int, grid: int) -> None:
