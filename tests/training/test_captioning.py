@@ -136,17 +136,13 @@ def test_every_image_gets_its_caption_whatever_the_batch(pictures: Path, run: Pa
 
 
 def test_a_model_and_its_data_must_be_of_the_same_kind(data: Path, run: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="contains captioned images"):
-        train(data, tmp_path / "run", *SHORT, "model.preset=luong2015")
-    with pytest.raises(ConfigError, match=r"model\.source = features does not fit"):
-        train(
-            data,
-            tmp_path / "run",
-            "model.source=features",
-            "model.image_grid=6",
-            "model.feature_shape=[2, 3]",
-        )
-    with pytest.raises(ConfigError, match="is too many for images of 24 × 24 pixels"):
-        train(data, tmp_path / "run", *SHORT, "model.encoder_layers=5")
+    features = ("model.source=features", "model.feature_shape=[2, 3]")
+    for settings, message in (
+        (("model.preset=luong2015",), "contains captioned images"),
+        (features, r"model\.source = features does not fit"),
+        (("model.encoder_layers=5",), "is too many for images of 24 × 24 pixels"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            train(data, tmp_path / "run", *SHORT, *settings)
     with pytest.raises(UsageError, match="captioning model"):
         Translator.load(run)
