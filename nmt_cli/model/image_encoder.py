@@ -51,16 +51,13 @@ class ImageEncoder(nn.Module):
 
 
 class Convolutions(nn.Module):
-    """f ← relu(C f), each C a 4 × 4 convolution of stride 2;  a_i = mean of f over cell i of the grid
-
-    Its size is even, so that what a cell sees is centered on the cell; with 3 × 3 it would be half a cell off.
-    """
+    """f ← relu(C f), each C a 3 × 3 convolution of stride 2;  a_i = mean of f over cell i of the grid"""
 
     def __init__(self, layers: int, size: int, grid: int) -> None:
         super().__init__()
         sizes = [CHANNELS, *(max(4, size >> above) for above in range(layers - 1, 0, -1)), size]
         self.layers = nn.ModuleList(
-            nn.Conv2d(before, after, kernel_size=4, stride=2, padding=1) for before, after in pairwise(sizes)
+            nn.Conv2d(before, after, kernel_size=3, stride=2, padding=1) for before, after in pairwise(sizes)
         )
         self.grid = grid
 

@@ -84,12 +84,6 @@ def _with_shape(settings: Resolved, data: DataDirectory) -> Resolved:
     if data.images.kind == "features":
         values["model.feature_shape"] = data.images.shape
         values["model.image_grid"] = ModelConfig.model_fields["image_grid"].default
-    side, layers = data.images.shape[0], settings.config.model.encoder_layers
-    if data.images.kind == "image" and side < 2**layers:
-        raise ConfigError(
-            f"model.encoder_layers = {layers} is too many for images of {side} × {side} pixels in {data.path}",
-            hint=f"each layer halves them: set model.encoder_layers = {side.bit_length() - 1} or less",
-        )
     chosen = [name for name in values if _explicit(settings, name) and not _from_preset(settings, name)]
     wrong = [
         f"{name} = {_value(settings, name)}" for name in chosen if _value(settings, name) != values[name]

@@ -100,19 +100,19 @@ def weights_of(model: Seq2Seq) -> Weights:
 
 
 def convolved(f: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """A 4 × 4 convolution of stride 2 with a border of zeros: f (C, h, w) → (C', h/2, w/2)."""
+    """A 3 × 3 convolution of stride 2 with a border of zeros: f (C, h, w) → (C', h/2, w/2)."""
     C, height, width = f.shape
     padded = torch.zeros(C, height + 2, width + 2, dtype=f.dtype)
     padded[:, 1:-1, 1:-1] = f
     rows = [
         torch.stack(
             [
-                (weight * padded[:, 2 * y : 2 * y + 4, 2 * x : 2 * x + 4]).sum(dim=(1, 2, 3)) + bias
-                for x in range(width // 2)
+                (weight * padded[:, 2 * y : 2 * y + 3, 2 * x : 2 * x + 3]).sum(dim=(1, 2, 3)) + bias
+                for x in range((width + 1) // 2)
             ],
             dim=1,
         )
-        for y in range(height // 2)
+        for y in range((height + 1) // 2)
     ]
     return torch.stack(rows, dim=1)
 

@@ -30,8 +30,8 @@ def demo_data(
 
     With --kind scenes, it is images of colored shapes with captions and boxes:
     train, valid, test and unseen as .jsonl. Scenes in the last set combine a
-    color and a shape in a way that does not occur in training. With --kind shapes,
-    the scenes are simpler: two shapes, "a red square and a blue circle".
+    color and a shape in a way that does not occur in training. The scenes of
+    --kind shapes are simpler: two shapes, "a red square and a blue circle".
     """
     if kind != "sentences":
         size = DEMO_SCENES if size is None else size
