@@ -249,11 +249,16 @@ def blank_model(
         )
     # Torch's own initialization must not advance the global generator.
     with torch.random.fork_rng(devices=[]):
-        target_words = nn.Embedding(target_vocabulary_size, config.embedding_size, padding_idx=PAD)
+        target_words = _words(target_vocabulary_size, config.embedding_size)
         source_words = target_words
         if tying != "all" and not config.is_language_model and not config.reads_images:
-            source_words = nn.Embedding(source_vocabulary_size, config.embedding_size, padding_idx=PAD)
+            source_words = _words(source_vocabulary_size, config.embedding_size)
         return Seq2Seq(config, source_words, target_words, tied=tying != "none")
+
+
+def _words(count: int, size: int) -> nn.Embedding:
+    """Word vectors that will be initialized or loaded; torch's own draw would import its compiler on `meta`."""
+    return nn.Embedding(count, size, padding_idx=PAD, _weight=torch.empty(count, size))
 
 
 def expected_weights(
