@@ -118,6 +118,14 @@ class TranslationModel(Protocol[MemoryT, StateT]):
         """`loss`, under the name that torch's wrappers (`compile`, data parallel) call."""
         ...
 
+    def empty_batch(self) -> Batch:
+        """A batch without content, for a process that has none in this update."""
+        ...
+
+    def start_softly(self, soft: bool) -> None:
+        """A training mode: with `soft`, hard attention is soft attention as long as the model is in training mode."""
+        ...
+
     def learn_baseline(self, loss: Loss) -> None:
         """Called after each backward pass: update what is learned from the loss without a gradient, if anything."""
         ...

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.data.batches import Batch
+from nmt_cli.data.batches import Batch, collate
 from nmt_cli.errors import ConfigError
 from nmt_cli.model.decoder import Decoded, Decoder
 from nmt_cli.model.encoder import Bridge, Encoder, reversal, take
@@ -175,6 +175,13 @@ class Seq2Seq(nn.Module):
     def forward(self, batch: Batch, **options: Any) -> Loss:
         """`loss`, under the name that torch's wrappers call."""
         return self.loss(batch, **options)
+
+    def empty_batch(self) -> Batch:
+        """A batch without content, for a process that has none in this update."""
+        batch = collate([[]], [[]])
+        return (
+            batch._replace(source=self.encoder.blank()) if isinstance(self.encoder, ImageEncoder) else batch
+        )
 
     @torch.no_grad()
     def learn_baseline(self, loss: Loss) -> None:

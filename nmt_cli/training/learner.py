@@ -12,10 +12,9 @@ import torch
 from torch import Tensor
 
 from nmt_cli.config import TrainConfig
-from nmt_cli.data.batches import Batch, RankBatch, collate
+from nmt_cli.data.batches import Batch, RankBatch
 from nmt_cli.errors import TrainingError
 from nmt_cli.model import ScheduledSampling, Seq2Seq
-from nmt_cli.model.image_encoder import ImageEncoder
 from nmt_cli.run.weights import load_weights, weights_of
 from nmt_cli.training.distributed import ProcessGroup
 from nmt_cli.training.optimization import MovingAverage, Optimization, Precision
@@ -48,9 +47,7 @@ class Learner:
         # Loss and cross-entropy, summed since the last report. Double precision where the device has it.
         double = torch.float32 if device.type == "mps" else torch.float64
         self.sums = torch.zeros(2, dtype=double, device=device)
-        self._empty_batch = collate([[]], [[]])
-        if isinstance(model.encoder, ImageEncoder):
-            self._empty_batch = self._empty_batch._replace(source=model.encoder.blank())
+        self._empty_batch = self.model.empty_batch()
 
     @property
     def inference_model(self) -> Seq2Seq:

@@ -62,7 +62,8 @@ def evaluation(folder: Path, outcome: Outcome) -> bytes:
 
 def information(folder: Path, outcome: Outcome) -> bytes:
     """What was printed about a run, without sizes: logs and the model card are not part of the result."""
-    return re.sub(rb"(?m)^(disk|training|validation|test) .*\n", b"", outcome.stdout)
+    lines = re.sub(rb"(?m) +$", b"", outcome.stdout)  # the table is as wide as its longest line
+    return re.sub(rb"(?m)^(disk|training|validation|test) .*\n", b"", lines)
 
 
 def file(name: str) -> Callable[[Path, Outcome], bytes]:
