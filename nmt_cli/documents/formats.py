@@ -65,5 +65,6 @@ def reader(name: str) -> Read:
     elif name == "properties":
         from nmt_cli.documents.messages import read_properties as read
     else:
+        assert name == "text", name
         from nmt_cli.documents.plain_text import read_text as read
     return read

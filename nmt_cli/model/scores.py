@@ -1,7 +1,7 @@
 """Score functions: how well a source position matches a query.
 
 A query is any decoder state that attends to the source: Q counts the T steps of teacher forcing, the K hypotheses
-of a beam, or 1. To add a score function, add a class here and a line in `SCORES`.
+of a beam, or 1. To add a score function, add a class here, a line in `SCORES` and a choice in `config/model.py`.
 """
 
 import math

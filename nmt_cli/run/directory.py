@@ -11,6 +11,8 @@
     README.md                model card
     metrics.jsonl            one line per report of training, drawn in curves.svg
     samples.json             the sample translations of the last validation, with attention
+    confidence.json          the confidence of the model on the validation set
+    tensorboard/             events for TensorBoard, if asked for
     scores.jsonl             results of `nmt evaluate`
     checkpoints/             inference weights of the last and the best updates
     state/                   what resume needs; current.json names the files and their SHA-256

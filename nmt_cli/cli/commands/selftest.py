@@ -12,8 +12,8 @@ def selftest(device: shared.Device = DEVICE, threads: shared.Threads = None) -> 
 
     [cyan]nmt selftest --device cuda[/]
 
-    Every preset must agree with the CPU and learn in the best precision of the
-    device. Send us the report, whether it passes or not.
+    Every preset for text must agree with the CPU and learn in the best precision
+    of the device. Send us the report, whether it passes or not.
     """
     from nmt_cli.info.machine import machine_info
     from nmt_cli.model.device import choose_device

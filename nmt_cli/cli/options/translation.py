@@ -261,7 +261,11 @@ SamplingSeed = Annotated[int | None, search("--seed N", "Random seed. Shorthand 
 # nmt explain
 Sentences = Annotated[
     list[str] | None,
-    argument("SENTENCE...", "Sentences to translate.", show_default="lines of standard input"),
+    argument(
+        "SENTENCE...",
+        "Sentences to translate, or images of a captioning model.",
+        show_default="lines of standard input",
+    ),
 ]
 Targets = Annotated[
     list[str] | None,
