@@ -89,6 +89,6 @@ def test_templates_styles_and_scripts_are_package_data() -> None:
     ]
     packed = {path for pattern in patterns for path in (root / "nmt_cli").glob(pattern)}
     assets = (".css", ".html", ".js")
-    needed = {path for path in (root / "nmt_cli").glob("*/*") if path.suffix in assets}
-    assert len(needed) == 15  # six scripts, five templates, four style sheets
+    needed = {path for path in (root / "nmt_cli").rglob("*") if path.suffix in assets}
+    assert len(needed) == 27  # they are found
     assert needed <= packed
