@@ -101,6 +101,7 @@ def caption(
     details = Details(attention=test_set.objects is not None and captioner.has_attention)
     began, stage = time.monotonic(), f"describing images with {system.name}"
     found: list[Translation] = []
+    report(Progress(stage, 0, len(images)))
     for _, captions in captioner.caption_batches(images.rows(), test_set.image_names, details=details):
         found += captions
         report(Progress(stage, len(found), len(images)))

@@ -90,6 +90,7 @@ def translate(
     system.translator = translator
     began = time.monotonic()
     stage, done = f"translating with {system.name}", 0
+    report(Progress(stage, 0, len(sources)))
     hypotheses = [""] * len(sources)
     for rows, translations in translator.batches(sources):
         for row, translation in zip(rows.tolist(), translations, strict=True):

@@ -160,6 +160,7 @@ def choose_shortlist(
             return None
         np.save(folder / "shortlist.npy", lexicon.table(*V, wanted), allow_pickle=False)
         return ChosenShortlist(wanted, frequent)
+    report("translating the validation set with and without a shortlist")
     trial = _Trial(run, model, settings, held_out, int8=int8)
     for size in [wanted] if isinstance(wanted, int) else _SIZES:
         table = lexicon.table(*V, size)

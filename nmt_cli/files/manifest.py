@@ -228,7 +228,7 @@ def creates(kind: str) -> str:
 
 def a_directory(kind: str) -> str:
     """Such as "a run directory", for messages."""
-    return f"{'an' if kind == 'export' else 'a'} {kind} directory"
+    return "an exported model" if kind == "export" else f"a {kind} directory"
 
 
 def file_facts(content: Any) -> FileFacts:

@@ -175,7 +175,8 @@ class ExportedModel:
     def explain(self, text: str, *, prefix: str, target: str | None, alternatives: int) -> Explanation:
         """See `ServedModel`."""
         raise UsageError(
-            f"{self.path} is an exported model, which cannot be explained", hint="serve the run directory"
+            f"{self.path.name} is an exported model, which cannot be explained",
+            hint="serve the run directory",
         )
 
     def profiles(self) -> dict[str, LetterProfile]:

@@ -67,7 +67,9 @@ def caption(
                     [_as_json(name, found) if json else "" if isinstance(found, CorpusError) else found.text]
                 )
     if failed:
-        raise CorpusError(f"{failed} of {total} images could not be read", hint="they are named above")
+        raise CorpusError(
+            f"{failed} of {total} images could not be read", hint="the messages above name them and say why"
+        )
 
 
 def _captions(

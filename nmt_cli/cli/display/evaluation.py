@@ -217,9 +217,10 @@ def _notes(evaluation: "Evaluation") -> Iterator[str]:
     comparison = evaluation.comparison
     if comparison is not None:
         test = {"bootstrap": "paired bootstrap", "randomization": "paired approximate randomization"}
+        found = any(score.significant for system in evaluation.systems for score in system.scores)
         yield (
-            f"* differs from {comparison.baseline} with p < 0.05 ({test[comparison.test]}, "
-            f"{comparison.samples:,} samples, seed {comparison.seed})"
+            f"{'*' if found else 'no system'} differs from {comparison.baseline} with p < 0.05 "
+            f"({test[comparison.test]}, {comparison.samples:,} samples, seed {comparison.seed})"
         )
     if evaluation.systems[0].scores[0].interval is not None:
         yield "± is a 95 % confidence interval; length is hypothesis / reference"
