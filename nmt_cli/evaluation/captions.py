@@ -21,8 +21,8 @@ from nmt_cli.corpus.images import CaptionedImage, ImageReader, parse_caption_spe
 from nmt_cli.data.images import Boxes, Images, group_captions, reference_columns
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.evaluation.request import EvaluateRequest, TestSet
-from nmt_cli.evaluation.result import CaptionResult, Pointing, RunDetails
-from nmt_cli.evaluation.systems import System, load_model
+from nmt_cli.evaluation.result import CaptionResult, Pointing
+from nmt_cli.evaluation.systems import System, load_model, run_details
 from nmt_cli.evaluation.texts import Text
 from nmt_cli.files.byte_stream import Progress
 from nmt_cli.translator import Captioner, Details, Translation
@@ -106,15 +106,7 @@ def caption(
         found += captions
         report(Progress(stage, len(found), len(images)))
     system.translator, system.hypotheses = captioner, [each.text for each in found]
-    system.details = RunDetails(
-        path=str(run.path),
-        model_sha256=model,
-        data_sha256=run.facts.data_sha256,
-        source_language=run.facts.source_lang,
-        target_language=run.facts.target_lang,
-        search=captioner.config.model_dump(mode="json"),
-        seconds=round(time.monotonic() - began, 2),
-    )
+    system.details = run_details(run, model, captioner.config, time.monotonic() - began)
     exact = [each.text in captions for each, captions in zip(found, test_set.captions, strict=True)]
     system.captions = CaptionResult(
         images=len(images),

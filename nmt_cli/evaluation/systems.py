@@ -15,6 +15,7 @@ from nmt_cli.export.opening import is_export, runtime_errors
 from nmt_cli.files.byte_stream import Progress, check_readable, uncompressed_name
 
 if TYPE_CHECKING:  # these import torch, which takes seconds and which files do not need
+    from nmt_cli.config import SearchConfig
     from nmt_cli.run import RunDirectory
     from nmt_cli.translator import Translator
 
@@ -98,14 +99,19 @@ def translate(
         done += len(rows)
         report(Progress(stage, done, len(sources)))
     system.hypotheses = hypotheses
-    system.details = RunDetails(
+    system.details = run_details(run, model, translator.config, time.monotonic() - began)
+
+
+def run_details(run: RunDirectory, model: str, search: SearchConfig, seconds: float) -> RunDetails:
+    """What the results say of a run; `model` is the hash of its weights."""
+    return RunDetails(
         path=str(run.path),
         model_sha256=model,
         data_sha256=run.facts.data_sha256,
         source_language=run.facts.source_lang,
         target_language=run.facts.target_lang,
-        search=translator.config.model_dump(mode="json"),
-        seconds=round(time.monotonic() - began, 2),
+        search=search.model_dump(mode="json"),
+        seconds=round(seconds, 2),
     )
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from nmt_cli.config.data import DEFAULT_SIZE
 from nmt_cli.corpus.block import Block
-from nmt_cli.corpus.cleaning import Cleaner, Dropped, Normalization, read_replacements, write_replacements
+from nmt_cli.corpus.cleaning import Cleaner, Dropped, Normalization, read_replacements
 from nmt_cli.corpus.images import (
     CaptionedImage,
     CaptionSpec,
@@ -27,12 +27,12 @@ from nmt_cli.corpus.images import (
     parse_caption_spec,
     read_captions,
 )
-from nmt_cli.data.directory import CorpusRows, DataDirectory, SplitWriter
+from nmt_cli.data.directory import CorpusRows, SplitWriter
 from nmt_cli.data.images import Boxes, ImageWriter, write_objects
 from nmt_cli.errors import CorpusError, DataWarning
 from nmt_cli.files.byte_stream import Progress
 from nmt_cli.files.languages import images_name, text_names
-from nmt_cli.preprocessing.card import DataCard, write_card
+from nmt_cli.preprocessing.card import DataCard, finish_directory
 from nmt_cli.preprocessing.encoding import Page, PageEncoder, SplitStatistics
 from nmt_cli.preprocessing.request import PreprocessRequest, Reporter
 from nmt_cli.preprocessing.splits import FROM_TRAIN, DropLog
@@ -130,7 +130,7 @@ class _Run:
             vocabularies=vocabularies,
             images=images,
         )
-        self._finish(card)
+        finish_directory(card, self.directory, self.normalization)
         return card
 
     def _read_heldout(self, name: str, specs: Sequence[CaptionSpec]) -> ImageSet:
@@ -295,17 +295,4 @@ class _Run:
         return CorpusError(
             f"all training captions were dropped: {self.drop_log.summary() or 'there are none'}",
             hint="list all dropped captions with --dropped FILE; --keep-all disables the filters",
-        )
-
-    def _finish(self, card: DataCard) -> None:
-        if self.config.normalization is not None:
-            write_replacements(self.directory / "normalization.tsv", self.normalization.replacements)
-        write_card(card, self.directory)
-        DataDirectory.finish(
-            self.directory,
-            source_lang=self.request.source_lang,
-            target_lang=self.request.target_lang,
-            vocabularies=card.vocabularies,
-            resolved=self.request.settings,
-            corpora=card.corpora,
         )

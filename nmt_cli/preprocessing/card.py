@@ -1,4 +1,7 @@
-"""The data card: what a data directory contains and what was dropped, as Markdown and as JSON."""
+"""The data card: what a data directory contains and what was dropped, as Markdown and as JSON.
+
+It is written last, with the manifest, which makes the directory complete.
+"""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -7,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nmt_cli import __version__
-from nmt_cli.data.directory import CorpusRows
+from nmt_cli.corpus.cleaning import Normalization, write_replacements
+from nmt_cli.data.directory import CorpusRows, DataDirectory
 from nmt_cli.drawing.markup import cell
 from nmt_cli.drawing.markup import table as markdown_table
 from nmt_cli.errors import DataWarning
@@ -183,6 +187,22 @@ def write_card(card: DataCard, directory: Path) -> None:
     content = json.dumps(card.to_json(), indent=2, ensure_ascii=False)
     (directory / "data-card.json").write_text(content + "\n", encoding="utf-8", errors="replace")
     (directory / "data-card.md").write_text(card.to_markdown(), encoding="utf-8", errors="replace")
+
+
+def finish_directory(card: DataCard, directory: Path, normalization: Normalization) -> None:
+    """Write the last files of a data directory: replacements, the card, settings and the manifest."""
+    request = card.request
+    if request.settings.config.data.normalization is not None:
+        write_replacements(directory / "normalization.tsv", normalization.replacements)
+    write_card(card, directory)
+    DataDirectory.finish(
+        directory,
+        source_lang=request.source_lang,
+        target_lang=request.target_lang,
+        vocabularies=card.vocabularies,
+        resolved=request.settings,
+        corpora=card.corpora,
+    )
 
 
 def _figures(side: SideStatistics) -> tuple[str, ...]:

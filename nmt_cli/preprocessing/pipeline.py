@@ -23,18 +23,17 @@ from nmt_cli.corpus.cleaning import (
     Normalization,
     placeholder_symbols,
     read_replacements,
-    write_replacements,
 )
 from nmt_cli.corpus.duplicates import Fingerprints
 from nmt_cli.corpus.workers import ordered_map
-from nmt_cli.data.directory import CorpusRows, DataDirectory, SplitWriter
+from nmt_cli.data.directory import CorpusRows, SplitWriter
 from nmt_cli.errors import CorpusError, DataWarning, UsageError
 from nmt_cli.files.atomic import MANIFEST, new_directory, new_file
 from nmt_cli.files.byte_stream import Progress
 from nmt_cli.files.languages import IMAGE, check_language
 from nmt_cli.files.manifest import Manifest, data_refusal
 from nmt_cli.preprocessing.captions import parse_specs, preprocess_images
-from nmt_cli.preprocessing.card import DataCard, write_card
+from nmt_cli.preprocessing.card import DataCard, finish_directory
 from nmt_cli.preprocessing.encoding import Page, PageEncoder, SplitStatistics
 from nmt_cli.preprocessing.request import PreprocessRequest, Reporter, for_monolingual_text, with_vocabulary
 from nmt_cli.preprocessing.splits import DropLog, HeldOutSet, TrainingText, read_heldout
@@ -176,7 +175,7 @@ class _Run:
             warnings=warnings,
             vocabularies=vocabularies,
         )
-        self._finish(card)
+        finish_directory(card, self.directory, self.normalization)
         return card
 
     def _inspector(self, split: str, spec: Spec) -> Inspector:
@@ -294,17 +293,4 @@ class _Run:
             )
         return CorpusError(
             f"all {sum(text.pairs_read)} training {unit} were dropped: {self.drop_log.summary()}", hint=hint
-        )
-
-    def _finish(self, card: DataCard) -> None:
-        if self.config.data.normalization is not None:
-            write_replacements(self.directory / "normalization.tsv", self.normalization.replacements)
-        write_card(card, self.directory)
-        DataDirectory.finish(
-            self.directory,
-            source_lang=self.request.source_lang,
-            target_lang=self.request.target_lang,
-            vocabularies=card.vocabularies,
-            resolved=self.request.settings,
-            corpora=card.corpora,
         )
