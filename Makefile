@@ -60,9 +60,10 @@ captions: install ## train captioning models on rendered shapes, with soft and h
 	$(NMT) preprocess --images captions/scenes --target-lang en --train captions/scenes/train.jsonl \
 	  --valid captions/scenes/valid.jsonl --test captions/scenes/test.jsonl --set data.image_size=48 \
 	  --set vocabulary.kind=word --out captions/data
-	$(NMT) train captions/data --out captions/soft --set model.hidden_size=64 --set model.embedding_size=32 \
-	  --set model.dropout=0 --set model.word_dropout=0.3 --set train.batch_sentences=32 \
-	  --set train.learning_rate=4e-3 --set train.ema_decay=0.98 --set train.max_epochs=0 --set train.max_updates=1500 \
+	$(NMT) train captions/data --out captions/soft --set model.hidden_size=128 --set model.embedding_size=32 \
+	  --set model.dropout=0 --set model.word_dropout=0.5 --set model.doubly_stochastic=0 \
+	  --set train.batch_sentences=32 --set train.learning_rate=2e-3 --set train.label_smoothing=0 \
+	  --set train.ema_decay=0.98 --set train.max_epochs=0 --set train.max_updates=2000 \
 	  --set train.validate_every=500 --set train.patience=0 --threads 1
 	$(NMT) train captions/data --out captions/hard --init captions/soft --set model.hard_attention=true \
 	  --set train.batch_sentences=32 --set train.learning_rate=1e-3 --set train.ema_decay=0.98 \
