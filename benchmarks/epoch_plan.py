@@ -12,13 +12,18 @@ import numpy as np
 from nmt_cli.config import TrainConfig
 from nmt_cli.data.batch_plan import plan_epoch
 
+BLOCK = 1_000_000
+
 
 def main() -> None:
     """Print one line."""
     pairs = int(sys.argv[1])
     random = np.random.default_rng(1)
-    target = np.clip(random.lognormal(3.1, 0.6, pairs), 1, 250).astype(np.uint16)
-    source = np.clip(target * random.normal(1, 0.15, pairs).astype(np.float32), 1, 250).astype(np.uint16)
+    target, source = np.empty(pairs, np.uint16), np.empty(pairs, np.uint16)
+    for i in range(0, pairs, BLOCK):  # so that the peak of memory is that of planning
+        block = target[i : i + BLOCK]
+        block[:] = np.clip(random.lognormal(3.1, 0.6, len(block)), 1, 250)
+        source[i : i + BLOCK] = np.clip(block * random.normal(1, 0.15, len(block)), 1, 250)
     start = time.process_time()
     plan = plan_epoch(source, target, TrainConfig(batch_tokens=32768), 1)
     seconds = time.process_time() - start

@@ -10,7 +10,7 @@ import warnings
 import torch
 import torch._dynamo
 
-from nmt_cli.config import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS, ModelConfig
+from nmt_cli.config import CAPTION_PRESETS, LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS, ModelConfig
 from nmt_cli.data.batches import collate
 from nmt_cli.model import build_model
 
@@ -21,11 +21,13 @@ def main() -> None:
     logging.disable(logging.WARNING)
     torch.set_num_threads(1)
     sentences = [[4 + (7 * row + position) % 40 for position in range(10)] for row in range(3)]
-    batch = collate(sentences, sentences)
+    text = collate(sentences, sentences)
+    captions = text._replace(source=torch.zeros(3, 48, 48, 3, dtype=torch.uint8))
     print(
         "| preset | graphs | graph breaks | CPU s | reasons |\n| --- | ---: | ---: | ---: | --- |", flush=True
     )
-    for preset in (*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS):
+    for preset in (*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS, *CAPTION_PRESETS):
+        batch = captions if preset in CAPTION_PRESETS else text
         config = ModelConfig.from_preset(preset, embedding_size=16, hidden_size=16)
         model = build_model(config, 50, 50, shared=True, generator=torch.Generator().manual_seed(1)).train()
         torch._dynamo.reset()

@@ -1,7 +1,7 @@
 """Speed and memory of `nmt preprocess`, as ratios within one run.
 
     python benchmarks/preprocess.py                  # speed
-    python benchmarks/preprocess.py --memory         # peak memory at 1 and 4 million pairs as well (minutes)
+    python benchmarks/preprocess.py --scale 500000 2000000     # a synthetic corpus of these sizes instead (minutes)
     python benchmarks/preprocess.py --train PREFIX --source-lang de --target-lang en   # on your own corpus
 
 Speed: `preprocess` with a given vocabulary, start-up aside, against bare sentencepiece encoding of the same lines
@@ -10,15 +10,17 @@ shown, because other work on the machine disturbs both alike.
 """
 
 import argparse
-import itertools
+import json
+import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import sentencepiece
-from peak_memory import peak_memory
+import synthetic_corpus
+from peak_memory import usage
 
 from nmt_cli.config import resolve
 from nmt_cli.corpus import parse_spec, read_pairs
@@ -36,12 +38,13 @@ def main() -> None:
     parser.add_argument("--target-lang", default="de")
     parser.add_argument("--pairs", type=int, default=120_000, help="pairs of the embedded corpus")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--memory", action="store_true", help="measure peak memory at 1 and 4 million pairs")
+    parser.add_argument("--scale", type=int, nargs="+", help="pairs of synthetic corpora to measure instead")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        measure_speed(arguments, Path(folder))
-        if arguments.memory:
-            measure_memory(Path(folder))
+        if arguments.scale:
+            measure_scale(Path(folder), arguments.scale)
+        else:
+            measure_speed(arguments, Path(folder))
 
 
 def measure_speed(arguments: argparse.Namespace, folder: Path) -> None:
@@ -100,46 +103,41 @@ def alternate(rows: dict[str, Callable[[], None]], rounds: int) -> dict[str, lis
 
 def embedded_corpus(folder: Path, pairs: int) -> str:
     """Write the embedded corpus and return its SPEC."""
-    write(folder / "embedded", iter(generate(pairs).train))
+    for index, language in enumerate(("en", "de")):
+        lines = (f"{pair[index]}\n" for pair in generate(pairs).train)
+        (folder / f"embedded.{language}").write_text("".join(lines), encoding="utf-8")
     return str(folder / "embedded")
 
 
-def write(prefix: Path, pairs: Iterator[tuple[str, str]]) -> None:
-    """Write pairs as two line-aligned files."""
-    with (
-        prefix.with_name(prefix.name + ".en").open("w", encoding="utf-8") as source,
-        prefix.with_name(prefix.name + ".de").open("w", encoding="utf-8") as target,
-    ):
-        for english, german in pairs:
-            source.write(english + "\n")
-            target.write(german + "\n")
+def measure_scale(folder: Path, sizes: Sequence[int]) -> None:
+    """Print what the whole command uses, vocabulary and all filters included, with one and two workers.
 
-
-def measure_memory(folder: Path) -> None:
-    """Print the peak memory of the whole command, worker processes included, at 1 and 4 million distinct pairs."""
-    base = generate(20_000).train
-    peaks = []
-    for millions in (1, 4):
-        prefix = folder / f"{millions}m"
-        distinct = (
-            (f"{i}: {english}", f"{i}: {german}") for i, (english, german) in enumerate(itertools.cycle(base))
-        )
-        write(prefix, itertools.islice(distinct, millions * 1_000_000))
-        command = [
-            "preprocess",
-            "-s",
-            "en",
-            "-t",
-            "de",
-            "--train",
-            prefix,
-            "--out",
-            folder / f"out{millions}",
-        ]
-        started = time.perf_counter()
-        peaks.append(peak_memory([*command, "--quiet"]) / 1e9)
-        print(f"  {millions} million pairs: peak {peaks[-1]:.2f} GB, {time.perf_counter() - started:.0f} s")
-    print(f"  ratio {peaks[1] / peaks[0]:.2f}")
+    On two idle cores, two workers take at least half of all processor time, and at least that of the main process.
+    """
+    print(
+        "| pairs | workers | CPU main | CPU workers | speed-up on 2 idle cores | peak memory | data directory |"
+    )
+    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for pairs in sizes:
+        prefix, out = folder / f"{pairs}", folder / f"out{pairs}"
+        synthetic_corpus.write(prefix, pairs)
+        alone = 0.0
+        for workers in (1, 2):
+            command = ["preprocess", "-s", "en", "-t", "de", "--train", prefix, "--out", out, "--overwrite"]
+            used = usage([*command, "--quiet", "--set", "data.too_long=false"], workers)
+            card = json.loads((out / "data-card.json").read_text("utf-8"))
+            repeated = pairs - synthetic_corpus.distinct_pairs(pairs)
+            assert card["dropped"]["duplicate"]["count"] == repeated
+            total = used.own_seconds + used.worker_seconds
+            alone = alone or total
+            bound = alone / max(used.own_seconds, total / workers)
+            size = sum(path.stat().st_size for path in out.iterdir()) / pairs
+            print(
+                f"| {pairs:,} | {workers} | {used.own_seconds:.0f} s | {used.worker_seconds:.0f} s | {bound:.2f} × "
+                f"| {used.memory / 1e9:.2f} GB | {size:.0f} bytes per pair |",
+                flush=True,
+            )
+        shutil.rmtree(out)
 
 
 if __name__ == "__main__":

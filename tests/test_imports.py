@@ -27,7 +27,18 @@ BELOW = {
     "search": {"model", "vocabulary", "config"},
     "run": {"model", "data", "corpus", "vocabulary", "drawing", "files", "config"},
     "info": {"run", "data", "files", "config"},
-    "translator": {"runtime", "search", "run", "model", "data", "corpus", "vocabulary", "files", "config"},
+    "translator": {
+        "runtime",
+        "search",
+        "run",
+        "model",
+        "data",
+        "corpus",
+        "vocabulary",
+        "metrics",
+        "files",
+        "config",
+    },
     "export": {"runtime", "run", "model", "data", "vocabulary", "files", "config"},
     "training": {"translator", "search", "run", "model", "data", "metrics", "drawing", "files", "config"},
     "evaluation": {
@@ -55,7 +66,7 @@ BELOW = {
         "config",
     },
     "server": {"explanation", "documents", "export", "translator", "runtime", "model", "corpus", "config"},
-    "recipe": {"evaluation", "info", "run", "data", "corpus", "drawing", "files", "config"},
+    "recipe": {"evaluation", "info", "run", "data", "corpus", "demo", "drawing", "files", "config"},
 }
 LISTED = re.compile(r" *(\w+/?(?:, \w+/?)*)(?: {2,}\S.*)?")  # modules, and what they contain
 

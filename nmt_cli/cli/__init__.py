@@ -6,7 +6,7 @@ commands/     one module per command: parse, call the library, show
 options/      one alias per option, and checks before heavy imports
 display/      terminal output
 documents     `nmt translate` for documents: PO, subtitles, Markdown and so on
-line_translation   lines to a stream or a file, by one process or several
+line_task     lines to a stream or a file, by one process or several
 loading       models, terms and a translation memory, as the options say
 processes     `--processes N` and torchrun: one command in several processes
 prompt        `nmt translate` in a terminal: a prompt with line editing and history
@@ -19,7 +19,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Run the command line. OpenMP's wait policy is read when torch is imported, so it is set first.
+    """Run the command line. What libraries read from the environment when torch is imported is set first.
 
     Idle threads spin for a moment, then sleep. The next matrix product of a step is only microseconds away, and
     waking up takes longer: threads that sleep at once make translation 1.4 times slower on idle cores, and a single
@@ -28,6 +28,9 @@ def main() -> None:
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    # oneDNN keeps what it has prepared for each shape of an LSTM's input, up to 1024 of them: hundreds of megabytes.
+    # Hardly any shape of a batch comes back, so a few are enough (benchmarks/training_memory.py).
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback of our imports; the boundary takes over
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:

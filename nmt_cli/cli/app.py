@@ -7,6 +7,7 @@ import typer
 from nmt_cli import __version__
 from nmt_cli.cli.boundary import Boundary, PlainCommand
 from nmt_cli.cli.commands import (
+    align,
     align_eval,
     average,
     caption,
@@ -20,6 +21,7 @@ from nmt_cli.cli.commands import (
     preprocess,
     presets,
     recipe,
+    rerank,
     score,
     selftest,
     serve,
@@ -34,13 +36,14 @@ COMMANDS = {
     "Translation": (
         translate.translate,
         score.score,
+        rerank.rerank,
         generate.generate,
         caption.caption,
         explain.explain,
         export.export,
         serve.serve,
     ),
-    "Evaluation": (evaluate.evaluate, align_eval.align_eval),
+    "Evaluation": (evaluate.evaluate, align.align, align_eval.align_eval),
     "Information": (info.info, presets.presets, config.config, selftest.selftest),
 }
 

@@ -277,9 +277,8 @@ def _report(finished: "Sequence[Finished]", *, quiet: bool) -> None:
         for where, reason in one.untouched:
             say(console, "warning", f"{_name(one.job)}, {where}: left as it is: {reason}")
         counts = [f"{one.translated:,} {'entry' if one.translated == 1 else 'entries'} translated"]
-        counts += [
-            f"{one.origins[origin]:,} of them {name}" for origin, name in _ORIGINS if origin in one.origins
-        ]
+        reused = [f"{one.origins[origin]:,} {name}" for origin, name in _ORIGINS if origin in one.origins]
+        counts[0] += f" ({', '.join(reused)})" if reused else ""
         counts += [f"{one.terms.met:,} of {one.terms.required:,} terms met"] if one.terms.required else []
         counts += [f"{one.skipped:,} had a translation already"] if one.skipped else []
         counts += [f"{len(one.untouched):,} left as they are"] if one.untouched else []

@@ -8,11 +8,14 @@ import os
 import signal
 import sys
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from nmt_cli.cli.options.checks import STANDARD_STREAM
 from nmt_cli.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
@@ -29,20 +32,31 @@ def is_first() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def check_shareable(problems: Mapping[str, bool]) -> None:
+def check_shareable(
+    problems: Mapping[str, bool],
+    possible: str = "translate lines of a file into a file: --input FILE --output FILE",
+) -> None:
     """Raise an error if several processes cannot do this together: `problems` says what is in the way."""
     if found := next((problem for problem, exists in problems.items() if exists), None):
         raise UsageError(
-            f"several processes cannot share this: {found}",
-            hint="translate lines of a file into a file: --input FILE --output FILE; or leave out --processes",
+            f"several processes cannot share this: {found}", hint=f"{possible}; or leave out --processes"
         )
 
 
-def join() -> "ProcessGroup":
+def are_files(sources: Iterable[Path | None], out: Path | None) -> bool:
+    """Whether the text is in files, and `out` is, or will be, one: not a pipe, a device or a directory."""
+    if out is None or not all(source is not None and source.is_file() for source in sources):
+        return False
+    return out != STANDARD_STREAM and (out.is_file() or not out.exists())
+
+
+@contextmanager
+def joined() -> "Iterator[ProcessGroup]":
     """The group of processes that this one belongs to."""
     from nmt_cli.training.distributed import ProcessGroup
 
-    return ProcessGroup.join()
+    with ProcessGroup.joined() as group:
+        yield group
 
 
 def launch(processes: int, *, threads: int | None) -> None:

@@ -46,7 +46,8 @@ class Answers:
         def best(line: str) -> "Translation":
             groups = translator.config.diversity_groups  # must divide the beam
             width = -(-max(_ALTERNATIVES_SHOWN, translator.config.beam_size) // groups) * groups
-            wider = translator.with_search(n_best=_ALTERNATIVES_SHOWN, beam_size=width)
+            shown = min(_ALTERNATIVES_SHOWN, translator.config.mbr_samples)  # there may be fewer samples
+            wider = translator.with_search(n_best=shown, beam_size=width)
             return wider.translate([line], details=Details(scores=True), prefixes=[prefix])[0]
 
         return cls(translator.languages, translation, best)

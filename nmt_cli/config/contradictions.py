@@ -40,6 +40,11 @@ _LANGUAGE_MODEL: dict[str, Any] = {
     "query": "after",
     "input_feeding": False,
 }
+# Of these, a Transformer without a source has its own: what it attends to are its own positions.
+_TRANSFORMER_LANGUAGE_MODEL = {
+    **_TRANSFORMER,
+    **{name: value for name, value in _LANGUAGE_MODEL.items() if name != "heads"},
+}
 # The only possible values in a model that reads images: there are no source words in an order.
 _IMAGES: dict[str, Any] = {"reverse_source": False, "attention_span": "global"}
 # Settings without effect unless another one has certain values: (setting, the other one, those values).
@@ -50,11 +55,13 @@ _DEPENDENT: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("entropy_weight", "hard_attention", (True,)),
     ("expected_context", "hard_attention", (True,)),
     ("context_gate", "query", ("before",)),
+    ("image_network", "source", ("image", "features")),
     ("image_grid", "source", ("image",)),
     ("feature_shape", "source", ("features",)),
     ("coverage", "attention", ("additive", "concat")),
     ("coverage_loss", "coverage", (True,)),
     ("feedforward_size", "cell", ("transformer",)),
+    ("activation", "cell", ("transformer",)),
     ("norm", "cell", ("transformer",)),
 )
 
@@ -81,7 +88,7 @@ def contradictions(config: ModelConfig) -> Iterator[str]:
 
 def _in_language_model(config: ModelConfig) -> Iterator[str]:
     if config.cell == "transformer":
-        yield _contradiction(config, "cell", "encoder_layers", "set model.cell = lstm, gru or rnn")
+        yield from _in_transformer(config)
         return
     for name, value in _LANGUAGE_MODEL.items():
         if getattr(config, name) != value:
@@ -134,9 +141,11 @@ def _in_first_input(config: ModelConfig) -> Iterator[str]:
 
 
 def _in_transformer(config: ModelConfig) -> Iterator[str]:
-    for name, value in _TRANSFORMER.items():
+    required = _TRANSFORMER_LANGUAGE_MODEL if config.is_language_model else _TRANSFORMER
+    for name, value in required.items():
         if getattr(config, name) != value:
-            yield _contradiction(config, name, "cell", f"set model.{name} = {shown(value)}")
+            other = "cell" if _TRANSFORMER.get(name) == value else "encoder_layers"
+            yield _contradiction(config, name, other, f"set model.{name} = {shown(value)}")
     if config.heads is None:
         yield _contradiction(config, "heads", "cell", "set model.heads = 4")
 
@@ -250,6 +259,8 @@ def _in_sizes(config: ModelConfig) -> Iterator[str]:
         yield _contradiction(
             config, "heads", "hidden_size", f"set model.hidden_size = {nearest}, or change model.heads"
         )
+    if config.head_biases and config.heads is None:
+        yield _contradiction(config, "head_biases", "heads", "set model.heads = 4")
     if config.variational_dropout and not config.dropout and not config.input_dropout:
         yield _contradiction(
             config, "variational_dropout", "dropout", "set model.variational_dropout = false"

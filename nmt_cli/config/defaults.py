@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 # many epochs. Each row is (at most so many pairs, what differs from the schema). The schema has the defaults for
 # 10,000 to 100,000 pairs, found by experiment (docs/experiments.md).
 CORPUS_SIZES: tuple[tuple[float, Mapping[str, Any]], ...] = (
-    (10_000, {"train.batch_tokens": 512, "train.max_epochs": 30, "model.dropout": 0.4}),
+    (10_000, {"train.max_epochs": 30, "model.dropout": 0.4}),
     (100_000, {}),
     (1_000_000, {"train.batch_tokens": 2048, "train.max_epochs": 8, "model.dropout": 0.2}),
     (

@@ -21,11 +21,26 @@ from nmt_cli.config.defaults import CORPUS_SIZES
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.config.section import Section, problems
+from nmt_cli.config.section import Section, problems, shown
 from nmt_cli.config.train import TrainConfig
 from nmt_cli.drawing.markup import table
 from nmt_cli.errors import ConfigError, did_you_mean
 from nmt_cli.files.guarded import parse_json
+
+# Settings of a model whose attention cannot be guided, and their values.
+_GUIDED: dict[str, tuple[Any, ...]] = {
+    "attention": ("none", "uniform"),
+    "attention_span": ("local-m", "local-p"),
+    "hard_attention": (True,),
+    "source": ("image", "features"),
+}
+
+# Settings of a model that minimum risk training does not apply to, and their values.
+_WITHOUT_RISK: dict[str, tuple[Any, ...]] = {
+    "encoder_layers": (0,),
+    "hard_attention": (True,),
+    "source": ("image", "features"),
+}
 
 
 class Config(Section):
@@ -44,6 +59,34 @@ class Config(Section):
                 "data.placeholders = true is incompatible with vocabulary.kind = word, which has no symbols within "
                 "words; set vocabulary.kind = bpe"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _only_soft_attention_to_words_is_guided(self) -> Self:
+        if not self.train.guided_alignment:
+            return self
+        for name, values in _GUIDED.items():
+            if (value := getattr(self.model, name)) in values:
+                raise ValueError(
+                    f"train.guided_alignment = {self.train.guided_alignment} is incompatible with model.{name} = "
+                    f"{shown(value)}; leave out train.guided_alignment"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _only_translations_have_risks(self) -> Self:
+        if self.train.objective == "mrt":
+            for name, values in _WITHOUT_RISK.items():
+                if (value := getattr(self.model, name)) in values:
+                    raise ValueError(
+                        f"train.objective = mrt is incompatible with model.{name} = {shown(value)}; "
+                        "leave out train.objective"
+                    )
+            if self.model.coverage_loss:
+                raise ValueError(
+                    f"train.objective = mrt is incompatible with model.coverage_loss = {self.model.coverage_loss}; "
+                    "leave out model.coverage_loss"
+                )
         return self
 
     @model_validator(mode="after")

@@ -17,6 +17,11 @@ class ModelConfig(Section):
     source: Literal["text", "image", "features"] = setting(
         "text", "what the encoder reads: text, the pixels of an image, or features computed beforehand"
     )
+    image_network: Literal["strided", "pooled"] = setting(
+        "strided",
+        "image: convolutions of stride 2 (strided), or each followed by normalization and 2 × 2 max-pooling, as in "
+        "VGG (pooled)",
+    )
     image_grid: int = setting(
         6, "image: cells per row and per column of the grid that the image becomes", ge=1, le=256
     )
@@ -78,6 +83,9 @@ class ModelConfig(Section):
         "attention on the unprojected states)",
         ge=1,
     )
+    head_biases: bool = setting(
+        False, "heads: biases in the projections of queries, keys and values, W x + b instead of W x"
+    )
     hard_attention: bool = setting(
         False, "attend to a single position, sampled in training (REINFORCE), instead of a weighted mean"
     )
@@ -129,6 +137,9 @@ class ModelConfig(Section):
     feedforward_size: int | None = setting(
         None, "transformer: inner size of the feed-forward networks (default: 4 × hidden_size)", ge=1
     )
+    activation: Literal["relu", "gelu"] = setting(
+        "relu", "transformer: nonlinearity inside the feed-forward networks"
+    )
     norm: Literal["pre", "post"] = setting(
         "pre",
         "transformer: layer normalization before each sublayer, or after each residual sum (as in the paper)",
@@ -141,7 +152,10 @@ class ModelConfig(Section):
     )
     dropout: float = setting(0.3, "dropout between layers and before the output layer", ge=0.0, lt=1.0)
     input_dropout: float | None = setting(
-        None, "dropout on word embeddings (default: same as `dropout`)", ge=0.0, lt=1.0
+        None,
+        "dropout on word embeddings (default: a third of `dropout`; transformer: all of it)",
+        ge=0.0,
+        lt=1.0,
     )
     word_dropout: float = setting(0.0, "probability of dropping whole words, on both sides", ge=0.0, lt=1.0)
     variational_dropout: bool = setting(False, "use the same dropout mask at every time step of a sentence")
@@ -163,6 +177,11 @@ class ModelConfig(Section):
     def reads_images(self) -> bool:
         """Whether the source is an image, as pixels or features."""
         return self.source != "text"
+
+    @property
+    def input_dropout_rate(self) -> float:
+        """Dropout on word embeddings; `nmt train` sets it in every new run of a recurrent model."""
+        return self.dropout if self.input_dropout is None else self.input_dropout
 
     @property
     def deep_readout(self) -> bool:

@@ -194,10 +194,35 @@ p(y_t) = softmax(W D s_t)                                   the top layer's""",
         settings={**_NO_SOURCE, "decoder_layers": 2, "cell": "lstm", "embedding_size": 512},
         others=_LANGUAGE_MODEL_SETTINGS,
     ),
+    "radford2018": Preset(
+        summary="language model: Transformer decoder without attention to a source",
+        paper="Radford, Narasimhan, Salimans & Sutskever 2018, Improving Language Understanding by Generative "
+        "Pre-Training",
+        equations="""\
+x_t = √E y_{t-1} + position_t                               sines and cosines (paper: learned, no √E)
+head^i(x)_t = Σ_{j ≤ t} α_j (W_v^i x_j + b_v),   α = softmax((W_q^i x_t + b_q) · (W_k^i x_j + b_k) / √d)
+x ← x + W_o [head^1(x); …; head^n(x)] + b_o
+x ← x + W_2 gelu(W_1 x + b_1) + b_2,   gelu(a) = a Φ(a)     Φ: the normal distribution function
+LN before each sublayer (paper: after each sum, model.norm = post)
+p(y_t) = softmax(W x_t)                                     W: the embeddings""",
+        settings={
+            **_NO_SOURCE,
+            "cell": "transformer",
+            "hidden_size": 256,
+            "decoder_layers": 3,
+            "residual": True,
+            "layer_norm": True,
+            "heads": 4,
+            "head_biases": True,
+            "activation": "gelu",
+        },
+        others={**_LANGUAGE_MODEL_SETTINGS, "train.learning_rate": 1e-3},
+    ),
 }
 # Captioning: the source is an image. A caption is about as long as any other, however large its image.
 _IMAGE_SOURCE: Mapping[str, Any] = {
     "source": "image",
+    "image_network": "pooled",
     "embedding_size": 128,
     "hidden_size": 256,
     "encoder_layers": 3,

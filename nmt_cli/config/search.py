@@ -69,6 +69,14 @@ class SearchConfig(Section):
         le=1.0,
     )
     seed: int = setting(0, "random seed for sampling, combined with the line number", ge=0, lt=2**63)
+    mbr: Literal["none", "chrf", "bleu"] = setting(
+        "none",
+        "minimum Bayes risk decoding: choose the candidate with the highest expected sentence-level chrF or BLEU "
+        "against all candidates, which are the beam, or samples if sampling = true",
+    )
+    mbr_samples: int = setting(
+        32, "number of samples for minimum Bayes risk decoding with sampling = true", ge=2, le=1000
+    )
 
     def changed(self, settings: Mapping[str, Any]) -> Self:
         """A validated copy with some settings changed."""
@@ -81,9 +89,22 @@ class SearchConfig(Section):
             ) from error
 
     @property
+    def candidates(self) -> int:
+        """Number of hypotheses per sentence that search returns; minimum Bayes risk decoding chooses among them."""
+        if self.mbr == "none":
+            return self.n_best
+        return self.mbr_samples if self.sampling else self.beam_size
+
+    @property
     def width(self) -> int:
         """Maximum number of hypotheses per sentence at any time."""
-        return self.n_best if self.sampling else self.beam_size
+        return self.candidates if self.sampling else self.beam_size
+
+    def without_mbr(self, **settings: Any) -> Self:
+        """A copy without minimum Bayes risk decoding, and with some other settings changed."""
+        return self.model_copy(
+            update={"mbr": "none", "mbr_samples": default_of(self, "mbr_samples"), **settings}
+        )
 
     @model_validator(mode="after")
     def _reject_contradictions(self) -> Self:
@@ -115,6 +136,7 @@ class SearchConfig(Section):
                 )
             if self.stopping != "finished":
                 yield self._contradiction("stopping", "diversity_groups", "set search.stopping = finished")
+        yield from self._mbr_contradictions()
         if self.sampling:
             if self.stopping != "finished":
                 yield self._contradiction("stopping", "sampling", "set search.stopping = finished")
@@ -126,6 +148,21 @@ class SearchConfig(Section):
         for name, neutral in (("temperature", 1.0), ("top_k", None), ("top_p", None)):
             if getattr(self, name) != neutral:
                 yield self._contradiction(name, "sampling", "set search.sampling = true")
+
+    def _mbr_contradictions(self) -> Iterator[str]:
+        if self.mbr_samples != default_of(self, "mbr_samples"):
+            if self.mbr == "none":
+                yield self._contradiction("mbr_samples", "mbr", "set search.mbr = chrf or bleu")
+            elif not self.sampling:
+                yield self._contradiction("mbr_samples", "sampling", "set search.sampling = true")
+        if self.mbr == "none":
+            return
+        if self.sampling and self.n_best > self.mbr_samples:
+            yield self._contradiction("n_best", "mbr_samples", f"set search.mbr_samples = {self.n_best}")
+        if not self.sampling and self.beam_size == 1:
+            yield self._contradiction(
+                "mbr", "beam_size", "set search.beam_size to at least 2, or search.sampling = true"
+            )
 
     def _contradiction(self, first: str, second: str, advice: str) -> str:
         return incompatible("search", self, first, second, advice)

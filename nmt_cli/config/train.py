@@ -13,7 +13,7 @@ class TrainConfig(Section):
 
     seed: int = setting(1, "random seed for initial weights, dropout, batch order and subword sampling", ge=0)
     batch_tokens: int = setting(
-        1024, "target tokens per batch, including `<eos>` and padding (sentences × longest)", ge=1
+        512, "target tokens per batch, including `<eos>` and padding (sentences × longest)", ge=1
     )
     batch_sentences: int = setting(
         0, "sentence pairs per batch, instead of a token budget; 0: use batch_tokens", ge=0
@@ -52,6 +52,32 @@ class TrainConfig(Section):
         "fraction of the target tokens, chosen at random, that the loss is computed on",
         gt=0.0,
         le=1.0,
+    )
+    loss_words: int = setting(
+        0,
+        "number of target tokens per sentence, chosen at random, that the loss is computed on; 0: all of them",
+        ge=0,
+    )
+
+    objective: Literal["likelihood", "mrt"] = setting(
+        "likelihood",
+        "what is minimized: cross-entropy with the references, or the expected risk of the model's own translations "
+        "(minimum risk training), which needs a trained model (--init)",
+    )
+    mrt_metric: Literal["bleu", "chrf"] = setting(
+        "bleu", "mrt: sentence-level metric; the risk is 1 minus this, between 0 and 1"
+    )
+    mrt_samples: int = setting(8, "mrt: samples per sentence, in addition to the reference", ge=1, le=1000)
+    mrt_sharpness: float = setting(
+        0.005, "mrt: exponent α of the probabilities of candidates", gt=0.0, le=1000.0
+    )
+
+    guided_alignment: float = setting(
+        0.0,
+        "guided attention: weight of its cross-entropy with word alignments that an EM aligner finds in the training "
+        "set; 0: off",
+        ge=0.0,
+        le=1000.0,
     )
 
     soft_updates: int = setting(
@@ -146,5 +172,20 @@ class TrainConfig(Section):
                     f"train.{name} = {getattr(self, name)} has no effect with train.scheduled_sampling = 0; "
                     f"set train.scheduled_sampling = 0.25, or leave out train.{name}"
                 )
+        if self.loss_words and self.loss_share < 1:
+            yield incompatible("train", self, "loss_words", "loss_share", "leave out one of them")
+        yield from self._mrt_contradictions()
+        if self.guided_alignment and self.subword_sampling:
+            yield incompatible("train", self, "guided_alignment", "subword_sampling", "leave out one of them")
         if self.momentum and self.optimizer != "sgd":
             yield incompatible("train", self, "momentum", "optimizer", "set train.adam_beta1 instead")
+
+    def _mrt_contradictions(self) -> Iterator[str]:
+        if self.objective == "mrt":
+            for name in ("scheduled_sampling", "loss_share", "loss_words", "guided_alignment"):
+                if getattr(self, name) != default_of(self, name):
+                    yield incompatible("train", self, name, "objective", f"leave out train.{name}")
+            return
+        for name in ("mrt_metric", "mrt_samples", "mrt_sharpness"):
+            if getattr(self, name) != default_of(self, name):
+                yield incompatible("train", self, name, "objective", "set train.objective = mrt")

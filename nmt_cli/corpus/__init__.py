@@ -7,7 +7,8 @@ readers        any SPEC as a stream of blocks: text files, also in a ZIP archive
 tables         TSV, JSON lines and CSV
 localization   TMX, PO and XLIFF as streams of units and of blocks
 hub            datasets on the Hugging Face Hub
-images         captioned images: COCO, Flickr, JSON lines; decoding
+captions       captioned images: COCO, Flickr, JSON lines
+images         decoding of images, and features
 cleaning       normalization and filters
 duplicates     fingerprints: duplicates and held-out sets
 workers        worker processes that keep the order of a stream

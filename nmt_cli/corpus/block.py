@@ -1,7 +1,7 @@
 """What readers yield: a block of consecutive pairs of a corpus, or a unit of a localization file."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 UNDECODABLE = "undecodable"
 MALFORMED = "malformed"
@@ -45,6 +45,18 @@ class Block(NamedTuple):
     def number(self, row: int) -> int:
         """The number of a row: its line, counted through all files of the corpus."""
         return self.numbers[row] if self.numbers else self.first + row
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle each side as one text, many times faster than line by line."""
+        joined = ["\n".join(side) for side in (self.source, self.target)]
+        lines = len(self.source)
+        if any(side.count("\n") != lines - 1 for side in joined):
+            return Block, tuple(self)
+        return _split_block, (self.first, *joined, *self[3:])
+
+
+def _split_block(first: int, source: str, target: str, *others: Any) -> Block:
+    return Block(first, source.split("\n"), target.split("\n"), *others)
 
 
 def remove_newlines(texts: list[str]) -> int:

@@ -188,12 +188,16 @@ class Cleaner:
             for row, why in reasons.items()
         ]
         rows = [row for row in range(len(sources)) if row not in reasons]
+
+        def kept(texts: Texts) -> Texts:
+            return [texts[row] for row in rows] if reasons else texts
+
         return Cleaned(
-            [block.number(row) for row in rows],
-            [block.source[row] for row in rows],
-            [block.target[row] for row in rows],
-            fingerprints([sources[row] for row in rows]),
-            fingerprints([targets[row] for row in rows]),
+            [block.number(row) for row in rows] if block.numbers else [block.first + row for row in rows],
+            kept(block.source),
+            kept(block.target),
+            fingerprints(kept(sources)),
+            fingerprints(kept(targets)),
             dropped,
         )
 

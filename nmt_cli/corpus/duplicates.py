@@ -4,6 +4,7 @@ The fingerprints of all training pairs are stored in a file and compared in boun
 """
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 
 Fingerprints = NDArray[np.uint64]
 
-# Fingerprints sorted at once, at about 40 bytes each.
+# Fingerprints sorted at once, at about 64 bytes each.
 _GROUP_ROWS = 1_000_000
+_MOST_GROUPS = 256  # files that are open at the same time
 _READ_ROWS = 262_144
 
 
@@ -62,22 +64,44 @@ class FingerprintFile:
 def repeated_rows(file: FingerprintFile) -> Iterator[NDArray[np.int64]]:
     """Rows whose pair occurs in an earlier row, group by group.
 
-    Fingerprints are grouped by their remainder, so that equal ones are in the same group. Each group takes one
-    pass over the file and fits into memory, whatever the size of the corpus.
+    Fingerprints are grouped by their remainder, so that equal ones are in the same group, and each group fits into
+    memory. Two pairs are equal if the fingerprints of both their sources and their targets are.
     """
-    groups = max(1, -(-file.rows // _GROUP_ROWS))
-    for group in range(groups):
-        keys, rows = [], []
+    if file.rows <= _GROUP_ROWS:
+        blocks = [_with_rows(first, columns) for first, columns in file.blocks()]
+        yield _repeated(np.concatenate(blocks)) if blocks else np.empty(0, np.int64)
+        return
+    groups = min(_MOST_GROUPS, -(-file.rows // _GROUP_ROWS))
+    with ExitStack() as stack:
+        paths = [file.path.with_name(f"{file.path.name}.{group}") for group in range(groups)]
+        parts = [stack.enter_context(path.open("wb")) for path in paths]
         for first, columns in file.blocks():
-            own = np.flatnonzero(columns[:, 0] % np.uint64(groups) == group)
-            keys.append(columns[own, 0])
-            rows.append(own + first)
-        if keys:
-            key, row = np.concatenate(keys), np.concatenate(rows)
-            order = np.argsort(key, kind="stable")  # equal fingerprints keep the order of their rows
-            repeated = np.zeros(len(key), dtype=bool)
-            repeated[1:] = key[order][1:] == key[order][:-1]
-            yield row[order[repeated]]
+            group = (columns[:, 0] % np.uint64(groups)).astype(np.int64)
+            order = np.argsort(group, kind="stable")
+            content = _with_rows(first, columns)[order]
+            ends = np.cumsum(np.bincount(group, minlength=groups))
+            for part, rows in zip(parts, np.split(content, ends[:-1]), strict=True):
+                part.write(rows.tobytes())
+    for path in paths:
+        yield _repeated(np.fromfile(path, np.uint64).reshape(-1, 3))
+        path.unlink()
+
+
+def _with_rows(first: int, columns: Fingerprints) -> Fingerprints:
+    """Pair, source and row number (n, 3)."""
+    numbered = columns.copy()
+    numbered[:, 2] = np.arange(first, first + len(columns), dtype=np.uint64)
+    return numbered
+
+
+def _repeated(content: Fingerprints) -> NDArray[np.int64]:
+    """The rows of a group whose pair occurs in an earlier row."""
+    pair, source, row = content.T
+    order = np.lexsort((source, pair))  # stable: equal pairs keep the order of their rows
+    pair, source = pair[order], source[order]
+    again = np.flatnonzero((pair[1:] == pair[:-1]) & (source[1:] == source[:-1])) + 1
+    repeated: NDArray[np.int64] = row[order[again]].astype(np.int64)
+    return repeated
 
 
 LARGEST_SHARE = 0.05

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt_cli.config.train import TrainConfig
+from nmt_cli.data.aligner import unpack_links
 from nmt_cli.data.batch_plan import BatchPlan, cut_in_order, load_of, plan_epoch
 from nmt_cli.data.images import ImageRows
 from nmt_cli.errors import DirectoryError, UsageError
@@ -41,24 +42,37 @@ class Batch(NamedTuple):
     target_lengths: Tensor  # (B,) on the CPU, m + 1
     positions: Tensor  # (N,) flat indices b·T + t of the N real target tokens
     labels: Tensor  # (N,) the tokens to predict there: y_1 … y_m <eos>
+    # Word alignment for guided attention: flat indices (b·T + t)·S + s of the L links, and 1 / number of links of y_t.
+    links: Tensor | None = None  # (L,)
+    link_weights: Tensor | None = None  # (L,)
 
     def to(self, device: torch.device | str) -> Self:
         """The same batch on `device`; if it is pinned, copying overlaps with computation."""
-        moved = {name: getattr(self, name).to(device, non_blocking=True) for name in _ON_DEVICE}
-        return self._replace(**moved)
+        return self._replace(
+            **{name: tensor.to(device, non_blocking=True) for name, tensor in self._on_device()}
+        )
 
     def pin(self) -> Self:
         """The same batch in page-locked memory."""
-        return self._replace(**{name: getattr(self, name).pin_memory() for name in _ON_DEVICE})
+        return self._replace(**{name: tensor.pin_memory() for name, tensor in self._on_device()})
+
+    def _on_device(self) -> Iterator[tuple[str, Tensor]]:
+        for name in _ON_DEVICE:
+            tensor = getattr(self, name)
+            if tensor is not None:
+                yield name, tensor
 
 
-_ON_DEVICE = ("source", "target_inputs", "positions", "labels")
+_ON_DEVICE = ("source", "target_inputs", "positions", "labels", "links", "link_weights")
 
 Rows = Ragged | Sequence[Sequence[int]]
 
 
-def collate(source: Rows | ImageRows, target: Rows) -> Batch:
-    """Pad rows of token ids to a batch. This is the only place where <bos> and <eos> are added."""
+def collate(source: Rows | ImageRows, target: Rows, links: Ragged | None = None) -> Batch:
+    """Pad rows of token ids to a batch. This is the only place where <bos> and <eos> are added.
+
+    `links` are those of each row, as `Aligner.align` returns them.
+    """
     padded, source_lengths = pad_source(source)
     labels, target_lengths = _with_eos(target)
     assert len(source_lengths) == len(target_lengths) > 0
@@ -66,6 +80,7 @@ def collate(source: Rows | ImageRows, target: Rows) -> Batch:
     inputs[1:] = labels[:-1]
     inputs[np.cumsum(target_lengths) - target_lengths] = BOS  # replaces the <eos> of the previous row
     real = _real(target_lengths)
+    flat, weights = (None, None) if links is None else _flat_links(links, real.shape[1], padded.shape[1])
     return Batch(
         source=padded,
         source_lengths=source_lengths,
@@ -73,7 +88,17 @@ def collate(source: Rows | ImageRows, target: Rows) -> Batch:
         target_lengths=torch.from_numpy(target_lengths),
         positions=torch.from_numpy(np.flatnonzero(real)),
         labels=torch.from_numpy(labels),
+        links=flat,
+        link_weights=weights,
     )
+
+
+def _flat_links(links: Ragged, T: int, S: int) -> tuple[Tensor, Tensor]:
+    """Indices of links in the flattened attention (B, T, S), and the share of each in the links of its target token."""
+    t, s = unpack_links(links.values)
+    row = np.repeat(np.arange(len(links)), links.lengths) * T + t  # (L,) b·T + t
+    weights = 1 / np.bincount(row)[row].astype(np.float32)  # (L,)
+    return torch.from_numpy(row * S + s), torch.from_numpy(weights)
 
 
 def pad_source(source: Rows | ImageRows) -> tuple[Tensor, Tensor]:
@@ -140,12 +165,17 @@ class TrainingBatches:
         *,
         corpora: Sequence[CorpusRows] = (),
         vocabularies: Vocabularies | None = None,
+        links: Ragged | None = None,
         rank: int = 0,
         world: int = 1,
         pin: bool = False,
     ) -> None:
-        """`corpora` have the weights of rows; `vocabularies` are needed only for subword sampling."""
+        """`corpora` have the weights of rows; `vocabularies` are needed only for subword sampling.
+
+        `links` are the word alignments of all rows, for guided attention.
+        """
         assert 0 <= rank < world
+        assert links is None or not config.subword_sampling
         if config.subword_sampling:
             assert vocabularies is not None
             _check_sampling(vocabularies)
@@ -153,6 +183,7 @@ class TrainingBatches:
         self._config = config
         self._weights = [(corpus.start, corpus.stop, corpus.weight) for corpus in corpora]
         self._vocabularies = vocabularies
+        self._links = links
         self._rank, self._world, self._pin = rank, world, pin
         self._planned: tuple[int, BatchPlan] | None = None
 
@@ -194,7 +225,8 @@ class TrainingBatches:
         else:
             tokens = int(split.target_lengths[rows].sum(dtype=np.int64)) + len(rows)
             source, target = split.sources(rows[own]), split.gather(rows[own], "target")
-        batch = collate(source, target) if len(source) else None
+        links = None if self._links is None else self._links.take(rows[own])
+        batch = collate(source, target, links) if len(source) else None
         if batch is not None and self._pin:
             batch = batch.pin()
         return RankBatch(epoch, index, batch, len(rows), tokens)

@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -47,7 +46,7 @@ class SplitWriter:
             [(side, pa.large_list(pa.from_numpy_dtype(dtype))) for side, dtype in self._types.items()]
             + [(f"{side}_text", pa.large_string()) for side in self._types]
         )
-        self._pending: list[tuple[Sequence[str], Sequence[str], Ragged, Ragged]] = []
+        self._pending: list[tuple[Ragged, Ragged, Ragged, Ragged]] = []  # two texts, two ids
         self._pending_rows = 0
         self.rows = 0
         with writing(path):
@@ -55,12 +54,16 @@ class SplitWriter:
             self._writer = pa.ipc.new_stream(self._stream, self._schema)
 
     def write(
-        self, source_texts: Sequence[str], target_texts: Sequence[str], source_ids: Ragged, target_ids: Ragged
+        self,
+        source_texts: Sequence[str] | Ragged,
+        target_texts: Sequence[str] | Ragged,
+        source_ids: Ragged,
+        target_ids: Ragged,
     ) -> None:
-        """Append pairs: text, and its ids without <eos>."""
+        """Append pairs: text, also as UTF-8 bytes, and its ids without <eos>."""
         rows = len(source_texts)
         assert rows == len(target_texts) == len(source_ids) == len(target_ids)
-        self._pending.append((source_texts, target_texts, source_ids, target_ids))
+        self._pending.append((_as_bytes(source_texts), _as_bytes(target_texts), source_ids, target_ids))
         self._pending_rows += rows
         self.rows += rows
         if self._pending_rows >= _GROUP:
@@ -95,26 +98,23 @@ class SplitWriter:
 
     def _flush(self, rows: int) -> None:
         """Write the first `rows` pending rows in groups; the rest stays pending."""
-        texts = [
-            [text for block in self._pending for text in block[0]],
-            [text for block in self._pending for text in block[1]],
-        ]
-        ids = [
-            _concatenate([block[2] for block in self._pending], self._types["source"]),
-            _concatenate([block[3] for block in self._pending], self._types["target"]),
+        types = [np.dtype(np.uint8), np.dtype(np.uint8), *self._types.values()]
+        sides = [
+            _concatenate([block[index] for block in self._pending], dtype)
+            for index, dtype in enumerate(types)
         ]
         with writing(self._path):
             for start in range(0, rows, _GROUP):
                 stop = min(start + _GROUP, rows)
-                columns = [_list_array(side, start, stop) for side in ids]
-                columns += [pa.array(side[start:stop], pa.large_string()) for side in texts]
+                columns = [_list_array(side, start, stop) for side in sides[2:]]
+                columns += [_text_array(side, start, stop) for side in sides[:2]]
                 self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
         self._pending_rows -= rows
-        left = [
+        left = (
             Ragged(side.values[side.offsets[rows] :], side.offsets[rows:] - side.offsets[rows])
-            for side in ids
-        ]
-        self._pending = [(texts[0][rows:], texts[1][rows:], left[0], left[1])]
+            for side in sides
+        )
+        self._pending = [(next(left), next(left), next(left), next(left))]
 
 
 class MappedFile:
@@ -249,9 +249,7 @@ class Split:
 
     def texts(self, rows: NDArray[Any], side: Side) -> list[str]:
         """Raw text of the given rows."""
-        ragged = self._columns[f"{side}_text"].gather(self._checked(rows))
-        data, offsets = ragged.values.tobytes(), ragged.offsets.tolist()
-        return [data[a:b].decode() for a, b in pairwise(offsets)]
+        return self._columns[f"{side}_text"].gather(self._checked(rows)).texts()
 
     def _checked(self, rows: NDArray[Any]) -> NDArray[np.int64]:
         self._mapped.check_size()
@@ -313,16 +311,34 @@ def writing(path: Path) -> Iterator[None]:
         raise cannot_write(path, error) from error
 
 
+def _as_bytes(texts: Sequence[str] | Ragged) -> Ragged:
+    return texts if isinstance(texts, Ragged) else Ragged.from_texts(texts)
+
+
 def _concatenate(blocks: Sequence[Ragged], dtype: np.dtype[Any]) -> Ragged:
     lengths = np.concatenate([block.lengths for block in blocks])
     values = np.concatenate([block.values.astype(dtype, copy=False) for block in blocks])
     return Ragged(values, offsets_of(lengths))
 
 
+# Arrays are made of buffers, because `pa.array` imports pandas.
 def _list_array(ids: Ragged, start: int, stop: int) -> Any:
-    first, last = ids.offsets[start], ids.offsets[stop]
-    offsets = ids.offsets[start : stop + 1] - first
-    return pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(ids.values[first:last]))
+    offsets, values = _part(ids, start, stop)
+    kind = pa.from_numpy_dtype(values.dtype)
+    children = [pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])]
+    buffers = [None, pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(pa.large_list(kind), stop - start, buffers, children=children)
+
+
+def _text_array(texts: Ragged, start: int, stop: int) -> Any:
+    buffers = [None, *map(pa.py_buffer, _part(texts, start, stop))]
+    return pa.Array.from_buffers(pa.large_string(), stop - start, buffers)
+
+
+def _part(ragged: Ragged, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Offsets and values of some rows."""
+    first, last = ragged.offsets[start], ragged.offsets[stop]
+    return ragged.offsets[start : stop + 1] - first, ragged.values[first:last]
 
 
 def _view(buffer: Any, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -7,9 +7,11 @@ sentence separates the two. From 5,000 training pairs on, training has every wor
 combinations; fewer pairs cannot contain them all.
 
 Chains of short clauses (`chained_sentence`) have too few words for that: there, only whole sentences are held out.
+
+For classification, the other side of a sentence is a label instead of a translation: its tense (`tense_of`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -18,7 +20,7 @@ from zlib import crc32
 
 from nmt_cli.demo import english, german
 from nmt_cli.demo.sentences import MAX_CLAUSES, MIN_CLAUSES, chained_sentence, sentence
-from nmt_cli.demo.tree import Sentence, combinations
+from nmt_cli.demo.tree import Clause, Sentence, Subordination, combinations
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import new_directory
 from nmt_cli.files.manifest import demo_refusal, write_manifest
@@ -34,6 +36,14 @@ MAX_WORDS = 40
 KNOWS_ALL_WORDS = 5_000
 SPLITS = ("train", "valid", "test")
 LANGUAGES = ("en", "de")
+TENSES = {  # of a clause → label
+    "present": "present",
+    "progressive": "present",
+    "past": "past",
+    "pluperfect": "past",
+    "future": "future",
+}
+ORDER = "order"
 
 
 class DemoCorpus(NamedTuple):
@@ -84,21 +94,30 @@ def chains(seed: int, clauses: int) -> Iterator[Candidate]:
         yield Candidate(splits.get(crc32(text.encode()) % VALID_EVERY, "train"), tree, text)
 
 
-def generate(size: int, *, seed: int = 1, clauses: int | None = None) -> DemoCorpus:
+def tense_of(tree: Sentence) -> str:
+    """The label of a sentence: the tense of its (first) main clause, or `ORDER` for an imperative."""
+    body = tree.body
+    while not isinstance(body, Clause):
+        body = body.main if isinstance(body, Subordination) else body.left
+    return ORDER if tree.kind == "order" else TENSES[body.tense]
+
+
+def generate(size: int, *, seed: int = 1, clauses: int | None = None, labels: bool = False) -> DemoCorpus:
     """`size` training pairs; valid and test get a twentieth of that each, at least 1 and at most 500.
 
     With the same seed, the training pairs of a smaller size are the first ones of a larger size.
-    With `clauses`, sentences are chains of up to that many short clauses.
+    With `clauses`, sentences are chains of up to that many short clauses. With `labels`, pairs are (English, tense).
     """
     _check(size, clauses)
     stream = candidates(seed) if clauses is None else chains(seed, clauses)
+    other = tense_of if labels else german.sentence
     train: list[Pair] = []
     waiting: list[Candidate] = []
     seen: set[str] = set()
     while len(train) < size:
         candidate = next(stream)
         if candidate.split == "train":
-            train += _unseen(candidate, seen)
+            train += _unseen(candidate, seen, other)
         elif len(waiting) < 8 * HELD_OUT_SIZE:
             waiting.append(candidate)
     known = {word for pair in train for word in words(pair)} if size >= KNOWS_ALL_WORDS else None
@@ -107,7 +126,7 @@ def generate(size: int, *, seed: int = 1, clauses: int | None = None) -> DemoCor
     for candidate in chain(waiting, stream):
         pairs = corpus.valid if candidate.split == "valid" else corpus.test
         if candidate.split != "train" and len(pairs) < wanted:
-            pairs += _unseen(candidate, seen, known)
+            pairs += _unseen(candidate, seen, other, known)
         if len(corpus.valid) == len(corpus.test) == wanted:
             break
     return corpus
@@ -120,29 +139,38 @@ def words(pair: Pair) -> Iterator[str]:
             yield f"{language} {word.strip(',.?!')}"
 
 
-def _unseen(candidate: Candidate, seen: set[str], known: set[str] | None = None) -> list[Pair]:
+def _unseen(
+    candidate: Candidate, seen: set[str], other: Callable[[Sentence], str], known: set[str] | None = None
+) -> list[Pair]:
     """The pair, or nothing if one of its sentences was seen before or has a word that is not known."""
     if candidate.english in seen:
         return []
-    pair = candidate.english, german.sentence(candidate.tree)
+    pair = candidate.english, other(candidate.tree)
     if pair[1] in seen or (known is not None and not known.issuperset(words(pair))):
         return []
-    seen.update(pair)
+    seen.update(pair if other is german.sentence else pair[:1])  # many sentences share a label
     return [pair]
 
 
 def write(
-    out: Path, size: int, *, seed: int = 1, clauses: int | None = None, overwrite: bool = False
+    out: Path,
+    size: int,
+    *,
+    seed: int = 1,
+    clauses: int | None = None,
+    labels: bool = False,
+    overwrite: bool = False,
 ) -> DemoCorpus:
-    """Write `train|valid|test.{en,de}` into the directory `out`, all or none, and return the corpus.
+    """Write `train|valid|test.{en,de}`, or `.{en,tense}`, into the directory `out`, all or none; return the corpus.
 
     `overwrite` replaces an earlier demo corpus; a directory with anything else in it is never touched.
     """
     _check(size, clauses)
     with new_directory(out, overwrite=overwrite, refusal=demo_refusal) as building:
-        corpus = generate(size, seed=seed, clauses=clauses)
+        corpus = generate(size, seed=seed, clauses=clauses, labels=labels)
+        languages = (LANGUAGES[0], "tense") if labels else LANGUAGES
         for split, pairs in zip(SPLITS, corpus, strict=True):
-            for side, language in enumerate(LANGUAGES):
+            for side, language in enumerate(languages):
                 text = "".join(f"{pair[side]}\n" for pair in pairs)
                 (building / f"{split}.{language}").write_text(text, "utf-8", newline="\n")
         write_manifest(building, "demo")

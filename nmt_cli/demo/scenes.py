@@ -5,7 +5,8 @@
     a red square to the left of a blue circle                 two objects; the other way round is a caption, too
     a large red square above a small blue circle              sizes are mentioned where they differ
 
-Simple scenes all have two objects: "a red square and a blue circle", the left or upper one first.
+Simple scenes all have two objects of medium or large size, side by side: "a red square and a blue circle", the left one
+first.
 
 Some combinations of color and shape never occur in training: every scene of the split `unseen` has one. The other
 splits have the distribution of training.
@@ -38,7 +39,8 @@ RELATIONS = {"to the left of": (-1, 0), "to the right of": (1, 0), "above": (0, 
 OPPOSITE = {"to the left of": "to the right of", "above": "below"}
 OPPOSITE |= {there: back for back, there in OPPOSITE.items()}
 NUMBERS = {2: "two", 3: "three", 4: "four"}
-SIZES = {"small": 0.10, "large": 0.17}  # radius, of the side of the image
+SIZES = {"small": 0.10, "medium": 0.14, "large": 0.17}  # radius, of the side of the image
+NAMED_SIZES = ("small", "large")  # in captions
 SPLITS = ("train", "valid", "test", "unseen")
 
 SIDE = 48  # pixels
@@ -156,7 +158,7 @@ def write(
 
 def _one(random: Random) -> Scene:
     color, shape = _look(random)
-    size = random.choice(list(SIZES))
+    size = random.choice(NAMED_SIZES)
     each = Object(shape, color, size, *(random.uniform(0.22, 0.78) for _ in "xy"))
     return Scene((each,), (f"a {color} {shape}",))
 
@@ -177,8 +179,10 @@ def _two(random: Random, *, simple: bool) -> Scene:
     """Two objects of different shapes, one beside or above the other."""
     shapes = random.sample(SHAPES, 2)
     colors = [random.choice(list(COLORS)) for _ in shapes]
-    sizes = random.choice([("small", "small"), ("large", "large"), ("small", "large"), ("large", "small")])
-    relation, (dx, dy) = random.choice(list(RELATIONS.items()))
+    smaller = "medium" if simple else "small"
+    sizes = random.choice([(smaller, smaller), ("large", "large"), (smaller, "large"), ("large", smaller)])
+    relation = random.choice(list(RELATIONS)[:2] if simple else list(RELATIONS))
+    dx, dy = RELATIONS[relation]
     shift, jitter = random.uniform(-0.12, 0.12), [random.uniform(-0.04, 0.04) for _ in range(4)]
     places = [
         (
@@ -192,7 +196,7 @@ def _two(random: Random, *, simple: bool) -> Scene:
         for shape, color, size, place in zip(shapes, colors, sizes, places, strict=True)
     )
     if simple:
-        first, second = sorted(objects, key=lambda each: each.x if dx else each.y)
+        first, second = sorted(objects, key=lambda each: each.x)
         caption = f"a {first.color} {first.shape} and a {second.color} {second.shape}"
         return Scene((first, second), (caption,))
     names = [

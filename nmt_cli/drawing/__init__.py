@@ -2,7 +2,8 @@
 
 charts      SVG: elements, text, tick values and axes; the charts of the evaluation report
 curves      curves.svg: training loss and validation scores
-attention   an attention matrix as a heat map
+attention   an attention matrix as a heat map, or several side by side
+distances   the norm of gradients by distance, a line for each system
 images      attention over an image, a picture for each word
 markup      HTML pages from Jinja templates, tables in Markdown
 """

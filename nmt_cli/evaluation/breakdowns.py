@@ -1,4 +1,4 @@
-"""What lies behind a score: BLEU by sentence length, recall of words by their frequency, and example sentences."""
+"""What lies behind a score: BLEU by length, confused labels, recall of words by their frequency, and examples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt_cli.errors import NmtError
-from nmt_cli.evaluation.result import Example, Examples, FrequencyBucket, LengthBucket
+from nmt_cli.evaluation.result import Confusion, Example, Examples, FrequencyBucket, LengthBucket
 from nmt_cli.evaluation.texts import Lines, Text, refuse_empty
 from nmt_cli.files.manifest import Manifest
 from nmt_cli.metrics.corpus_metric import WITHOUT_SPACES, CorpusMetric
@@ -32,6 +32,7 @@ _CHARACTERS_PER_WORD = 15  # more than this: the text has no spaces between word
 _LEAST = (0, 1, 2, 5, 10, 100, 1000)  # the lowest frequency of each bucket
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _BLOCK = 1 << 14  # lines
+_MOST_LABELS = 30  # of a confusion matrix
 
 WordSplitter = Callable[[str], list[str]]
 
@@ -92,6 +93,39 @@ class LengthStatistics:
             if beyond <= _TAIL * total:
                 return width
         return _WIDTHS[-1]
+
+
+class LabelCounts:
+    """How often each label was predicted for each, as long as there are few of them."""
+
+    def __init__(self, *, lowercase: bool) -> None:
+        self._lowercase = lowercase
+        self._references: Counter[str] = Counter()
+        self._pairs: Counter[tuple[str, str]] = Counter()
+
+    def observe(self, hypotheses: Sequence[str], references: Sequence[Sequence[str | None]]) -> None:
+        """Add the next sentences; of several references, the one that the hypothesis equals or else the first."""
+        if len(self._references) > _MOST_LABELS:
+            return
+        for hypothesis, *texts in zip(hypotheses, *references, strict=True):
+            predicted = self._label(hypothesis)
+            labels = [self._label(text) for text in texts if text is not None] or [""]
+            label = predicted if predicted in labels else labels[0]
+            self._references[label] += 1
+            self._pairs[label, predicted] += 1
+
+    def _label(self, text: str) -> str:
+        return text.strip().lower() if self._lowercase else text.strip()
+
+    def confusion(self) -> Confusion | None:
+        """The table; None if there are too many labels for one."""
+        if not 0 < len(self._references) <= _MOST_LABELS:
+            return None
+        labels = [label for label, _ in self._references.most_common()]
+        counts = [[self._pairs[reference, predicted] for predicted in labels] for reference in labels]
+        totals = [self._references[label] for label in labels]
+        missing = [total - sum(row) for total, row in zip(totals, counts, strict=True)]
+        return Confusion(labels=labels, counts=counts, missing=missing)
 
 
 def word_splitter(tokenizer: str) -> WordSplitter:

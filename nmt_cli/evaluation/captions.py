@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import Tensor
 
-from nmt_cli.corpus.images import CaptionedImage, ImageReader, parse_caption_spec, read_captions
+from nmt_cli.corpus.captions import CaptionedImage, parse_caption_spec, read_captions
+from nmt_cli.corpus.images import ImageReader
 from nmt_cli.data.images import Boxes, Images, group_captions, reference_columns
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.evaluation.request import EvaluateRequest, TestSet

@@ -25,7 +25,15 @@ from nmt_cli.evaluation.request import (
 )
 from nmt_cli.evaluation.result import Bleu, Evaluation, SystemResult, Versions
 from nmt_cli.evaluation.scoring import StatisticsExtractor, SystemScorer, SystemStatistics
-from nmt_cli.evaluation.systems import System, find_baseline, find_systems, translate, translate_exported
+from nmt_cli.evaluation.systems import (
+    OneProcess,
+    Processes,
+    System,
+    find_baseline,
+    find_systems,
+    translate,
+    translate_exported,
+)
 from nmt_cli.evaluation.texts import AlignedTexts, Lines, Text, refuse_two_readers
 from nmt_cli.evaluation.warnings import (
     identity_warnings,
@@ -57,14 +65,16 @@ class EvaluationRun:
 
     hypotheses_per_block = 2048
 
-    def __init__(self, request: EvaluateRequest, report: Reporter) -> None:
+    def __init__(
+        self, request: EvaluateRequest, report: Reporter, processes: Processes | None = None
+    ) -> None:
         check_metrics(request.metrics)
         if not request.systems:
             raise UsageError("no systems to score", hint="pass hypothesis files or run directories")
         refuse_two_readers(
             [*request.systems, *request.references, *request.train, *filter(None, [request.source])]
         )
-        self._request, self._report = request, report
+        self._request, self._report, self._processes = request, report, processes or OneProcess()
         self.systems = find_systems(request.systems)
         self._baseline = find_baseline(self.systems, request.baseline)
         self._test_set: TestSet = self._image_test_set() or find_test_set(request, self.systems)
@@ -78,6 +88,16 @@ class EvaluationRun:
         self._unspaced: bool | None = None  # decided by the first block
         self._references_seen = self._references_checked = 0
 
+    def not_shareable(self) -> Mapping[str, bool]:
+        """What several processes cannot do together, and whether it is needed here."""
+        return {
+            "hypotheses in files": not any(system.run is not None for system in self.systems),
+            "an exported model": any(system.exported is not None for system in self.systems),
+            "captions of images": any(
+                system.run is not None and system.run.config.model.reads_images for system in self.systems
+            ),
+        }
+
     def _image_test_set(self) -> ImageTestSet | None:
         if not any(system.run is not None for system in self.systems):
             return None  # files need no torch
@@ -87,7 +107,7 @@ class EvaluationRun:
 
     def result(self) -> Evaluation:
         """Translate, count, score."""
-        self._translate()
+        self.translate()
         training = self._training()
         texts = AlignedTexts(
             self._test_set.references(), self._test_set.source(), [system.open() for system in self.systems]
@@ -130,7 +150,15 @@ class EvaluationRun:
                 found |= attention_pictures(system, result)
         return found
 
-    def _translate(self) -> None:
+    @property
+    def _scores_labels(self) -> bool:
+        """Whether texts are labels: all of them are in the training data, and all may be correct."""
+        return any(metric.key == "accuracy" for metric in self._metrics)
+
+    def translate(self) -> None:
+        """Translate with the runs; a process that is not the first does only this."""
+        if any(system.run is not None or system.exported is not None for system in self.systems):
+            self._test_set.check_lengths()
         for system in self.systems:
             if system.run is not None:
                 self._translate_with(system)
@@ -147,7 +175,9 @@ class EvaluationRun:
             caption(system, self._test_set, search=search, device=device, report=self._report)
             return
         sources = self._test_set.source_lines()
-        translate(system, sources, search=search, device=device, report=self._report)
+        translate(
+            system, sources, search=search, device=device, report=self._report, processes=self._processes
+        )
 
     def _training(self) -> TrainingWords | None:
         """The training data: the files in the request, or what the first run was trained on."""
@@ -168,6 +198,7 @@ class EvaluationRun:
                 keep=request.samples > 0,
                 examples=request.examples,
                 recall=WordRecall(training, self._words) if training is not None else None,
+                lowercase=request.lowercase,
             )
             for _ in self.systems
         ]
@@ -222,18 +253,20 @@ class EvaluationRun:
             faults=found.errors.result(text.lines, has_source=texts.source is not None),
             examples=found.examples.examples() if found.examples is not None else None,
             warnings=[
-                *identity_warnings(system.name, text, texts.references),
+                *(() if self._scores_labels else identity_warnings(system.name, text, texts.references)),
                 *system_warnings(system.name, text, found.errors, details, tokenized),
             ],
             captions=system.captions,
+            confusion=found.labels.confusion(),
         )
 
     def _test_set_warnings(
         self, texts: AlignedTexts, training: TrainingWords | None
     ) -> Iterator[DataWarning]:
         yield from reference_warnings(texts.references, texts.tokenized, texts.unreferenced)
-        # Many images share a caption, so that a caption seen in training says nothing about its image.
-        if training is not None and not any(system.captions for system in self.systems):
+        # Many images share a caption, and sentences a label: that it was seen in training says nothing about them.
+        shared = self._scores_labels or any(system.captions for system in self.systems)
+        if training is not None and not shared:
             yield from training_warnings(training, self._references_seen, self._references_checked)
 
 

@@ -16,7 +16,15 @@ from nmt_cli.drawing.charts import Series, Whisker, category_chart, histogram, w
 from nmt_cli.drawing.markup import content_security_policy, literal, render, resource, table
 from nmt_cli.errors import DataWarning
 from nmt_cli.evaluation.breakdowns import Pieces, closest, differences
-from nmt_cli.evaluation.result import Comparison, Evaluation, Example, MetricScore, SystemResult, TextFacts
+from nmt_cli.evaluation.result import (
+    Comparison,
+    Confusion,
+    Evaluation,
+    Example,
+    MetricScore,
+    SystemResult,
+    TextFacts,
+)
 from nmt_cli.evaluation.systems import System
 from nmt_cli.evaluation.texts import distinct_names, language_of
 
@@ -89,6 +97,11 @@ def report_page(evaluation: Evaluation, pictures: Pictures) -> str:
         shown=shown,
         hidden=len(evaluation.systems) - len(shown),
         figures=list(_figures(evaluation, shown)),
+        confusions=[
+            (system.name, confusion_rows(system.confusion))
+            for system in evaluation.systems
+            if system.confusion is not None
+        ],
         examples=[
             _examples(system, baseline, pictures)
             for system in shown
@@ -145,7 +158,36 @@ def evaluation_markdown(evaluation: Evaluation) -> str:
         for score in system.scores:
             cells += [_value(score)] if comparison is None else [_value(score), _p_value(score, comparison)]
         rows.append([*cells, f"{system.bleu.length_ratio:.2f}" if system.bleu is not None else "–"])
-    return "\n".join([*table([*headings, "length"], rows), "", *_notes(evaluation)]) + "\n"
+    parts = [*table([*headings, "length"], rows), "", *_confusion_markdown(evaluation), *_notes(evaluation)]
+    return "\n".join(parts) + "\n"
+
+
+def confusion_rows(confusion: Confusion) -> list[list[str]]:
+    """The confusion matrix as a table with its headings; precision is below each label, recall beside it."""
+    others = ["other"] if confusion.others else []
+    rows = [["", *confusion.labels, *others, "recall"]]
+    for index, (label, counts) in enumerate(zip(confusion.labels, confusion.counts, strict=True)):
+        missing = [f"{confusion.missing[index]:,}"] if others else []
+        rows.append([label, *(f"{count:,}" for count in counts), *missing, _share(confusion.recall(index))])
+    shares = [_share(confusion.precision(index)) for index in range(len(confusion.labels))]
+    rows.append(["precision", *shares, *([""] if others else []), ""])
+    return rows
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1%}".replace("%", " %")
+
+
+def _confusion_markdown(evaluation: Evaluation) -> Iterator[str]:
+    for system in evaluation.systems:
+        if system.confusion is not None:
+            headings, *rows = confusion_rows(system.confusion)
+            yield f"{literal(system.name)}, correct label by row, predicted label by column:"
+            yield ""
+            yield from table(
+                [literal(one) for one in headings], [[literal(one) for one in row] for row in rows]
+            )
+            yield ""
 
 
 def _notes(evaluation: Evaluation) -> Iterator[str]:

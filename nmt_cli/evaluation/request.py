@@ -17,7 +17,7 @@ from nmt_cli.config.defaults import (
 )
 from nmt_cli.errors import UsageError
 from nmt_cli.evaluation.systems import System
-from nmt_cli.evaluation.texts import Text, language_of, read_lines
+from nmt_cli.evaluation.texts import AlignedTexts, Text, language_of, read_lines
 from nmt_cli.export.opening import language_of_export
 from nmt_cli.files.languages import text_names
 from nmt_cli.metrics.corpus_metric import best_tokenizer_for, check_tokenizer
@@ -76,6 +76,15 @@ class TestSet:
         if self.source_file is not None:
             return Text.open(self.source_file)
         return Text.of_lines(self.stored.names[0], self.stored.source) if self.stored is not None else None
+
+    def check_lengths(self) -> None:
+        """Report a reference of another length than the source before anything is translated.
+
+        What can be read only once, such as a pipe, is checked after translation.
+        """
+        files = (*self.reference_files, *filter(None, [self.source_file]))
+        if all(path.is_file() for path in files):
+            AlignedTexts(self.references(), self.source(), []).check_lengths()
 
     def source_lines(self) -> list[str]:
         """All lines of the source, for a run to translate."""

@@ -147,6 +147,29 @@ class Pointing(Result):
     chance: float  # the same for a position drawn at random
 
 
+class Confusion(Result):
+    """Which labels were predicted for which; sorted by how often they are references."""
+
+    labels: list[str]  # rows are references, columns are predictions
+    counts: list[list[int]]
+    missing: list[int]  # for each row, predictions that are none of these labels
+
+    @property
+    def others(self) -> int:
+        """How many predictions are none of these labels."""
+        return sum(self.missing)
+
+    def recall(self, row: int) -> float | None:
+        """The share of this label's sentences that are correct."""
+        total = sum(self.counts[row]) + self.missing[row]
+        return self.counts[row][row] / total if total else None
+
+    def precision(self, column: int) -> float | None:
+        """The share of predictions of this label that are correct."""
+        total = sum(row[column] for row in self.counts)
+        return self.counts[column][column] / total if total else None
+
+
 class CaptionResult(Result):
     """What can be measured of image captions only."""
 
@@ -171,6 +194,7 @@ class SystemResult(Result):
     examples: Examples | None
     warnings: list[DataWarning]
     captions: CaptionResult | None = None
+    confusion: Confusion | None = None  # with the metric accuracy, if there are few labels
 
     def score(self, metric: str) -> MetricScore:
         """The score on a metric, by the metric's name."""

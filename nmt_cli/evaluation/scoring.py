@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt_cli.corpus.checks.characters import TokenizedCheck
-from nmt_cli.evaluation.breakdowns import Baseline, ExampleSelector, LengthStatistics, WordRecall
+from nmt_cli.evaluation.breakdowns import Baseline, ExampleSelector, LabelCounts, LengthStatistics, WordRecall
 from nmt_cli.evaluation.request import EvaluateRequest
 from nmt_cli.evaluation.result import Comparison, Distribution, MetricScore, ScoreInterval
 from nmt_cli.evaluation.texts import Lines, observe_sample
@@ -48,12 +48,15 @@ class StatisticsExtractor:
 class SystemStatistics:
     """Everything that is counted for one system; memory grows with the text only if resampling needs it."""
 
-    def __init__(self, *, keep: bool, examples: bool, recall: WordRecall | None) -> None:
+    def __init__(
+        self, *, keep: bool, examples: bool, recall: WordRecall | None, lowercase: bool = False
+    ) -> None:
         """`keep`: keep the statistics of every sentence, for resampling."""
         self._keep = keep
         self._totals: dict[str, Totals] = {}
         self._kept: dict[str, list[Statistics]] = {}
         self.lengths = LengthStatistics()
+        self.labels = LabelCounts(lowercase=lowercase)
         self.errors = OutputErrorCounter()
         self.tokenized = TokenizedCheck()
         self.examples = ExampleSelector() if examples else None
@@ -84,6 +87,8 @@ class SystemStatistics:
             self._chrf += float(scores.sum())
             if self.examples is not None:
                 self.examples.observe(lines, hypotheses, scores, baseline)
+        if "accuracy" in statistics:
+            self.labels.observe(hypotheses, lines.references)
         self.errors.observe(lines, hypotheses)
         observe_sample(self.tokenized, lines.first, hypotheses)
         if self.recall is not None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from nmt_cli.errors import UsageError
 from nmt_cli.evaluation.result import CaptionResult, Evaluation, RunDetails, SystemResult
@@ -20,7 +21,34 @@ if TYPE_CHECKING:  # these import torch, which takes seconds and which files do 
     from nmt_cli.translator import Translator
 
 _LINES_BETWEEN_REPORTS = 500
+_GROUP = 256  # texts of similar length that a process translates at once
 _PREFIXES = ("hyp.", "hyps.", "hypothesis.", "out.", "output.")
+
+
+class Processes(Protocol):
+    """The processes that share the translation of a test set."""
+
+    @property
+    def rank(self) -> int:
+        """The number of this one, from 0."""
+
+    @property
+    def world(self) -> int:
+        """How many there are."""
+
+    def gather(self, value: Any) -> list[Any]:
+        """The JSON values of all processes, in rank order."""
+
+
+class OneProcess(NamedTuple):
+    """No other processes."""
+
+    rank: int = 0
+    world: int = 1
+
+    def gather(self, value: Any) -> list[Any]:
+        """See Processes."""
+        return [value]
 
 
 @dataclass
@@ -81,8 +109,13 @@ def translate(
     search: Mapping[str, Any],
     device: str,
     report: Callable[[Progress], None],
+    processes: Processes,
 ) -> None:
-    """Translate with a run; `search` overrides its search settings."""
+    """Translate with a run; `search` overrides its search settings.
+
+    Texts are translated in groups of similar length. A group does not depend on the others, so the translations are the
+    same however many processes share them.
+    """
     assert system.run is not None
     run = system.run
     from nmt_cli.translator import Translator
@@ -92,12 +125,20 @@ def translate(
     began = time.monotonic()
     stage, done = f"translating with {system.name}", 0
     report(Progress(stage, 0, len(sources)))
-    hypotheses = [""] * len(sources)
-    for rows, translations in translator.batches(sources):
-        for row, translation in zip(rows.tolist(), translations, strict=True):
-            hypotheses[row] = translation.text
-        done += len(rows)
+    order = list(range(len(sources)))
+    if not translator.config.sampling:  # samples depend on the numbers of the lines
+        order.sort(key=lambda row: -len(sources[row]))
+    groups = [order[first : first + _GROUP] for first in range(0, len(order), _GROUP)]
+    found: list[tuple[list[int], list[str]]] = []
+    for group in groups[processes.rank :: processes.world]:
+        translations = translator.translate([sources[row] for row in group], first_line=group[0])
+        found.append((group, [translation.text for translation in translations]))
+        done = min(done + len(group) * processes.world, len(sources))
         report(Progress(stage, done, len(sources)))
+    hypotheses = [""] * len(sources)
+    for group, texts in chain.from_iterable(processes.gather(found)):
+        for row, text in zip(group, texts, strict=True):
+            hypotheses[row] = text
     system.hypotheses = hypotheses
     system.details = run_details(run, model, translator.config, time.monotonic() - began)
 

@@ -110,6 +110,13 @@ class AlignedTexts:
         self.tokenized = [TokenizedCheck() for _ in references]
         self.unreferenced: list[int] = []  # lines that are blank in every reference
 
+    def check_lengths(self) -> None:
+        """Read everything, only to report texts that do not have equally many lines."""
+        for text in self._texts():
+            text.count_rest()
+        if len({text.lines for text in self._texts()}) > 1:
+            self._raise_unequal()
+
     def blocks(self, *, hypotheses_per_block: int) -> Iterator[Lines]:
         """All lines, a block at a time; an error if the texts do not have equally many."""
         texts = self._texts()

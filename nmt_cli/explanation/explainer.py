@@ -31,6 +31,7 @@ from nmt_cli.explanation.explanation import (
     beam_nodes,
     kept_prefixes,
 )
+from nmt_cli.explanation.gradients import describe_gradients, source_gradients
 from nmt_cli.explanation.self_attention import self_attention_maps
 from nmt_cli.model import Seq2Seq
 from nmt_cli.run import RunDirectory
@@ -87,6 +88,12 @@ class Explainer:
         run = RunDirectory.open(run_dir)
         run.check_kind(language_model=False)
         config = run.config.search.changed(search or {})
+        if config.mbr != "none" and "mbr" in (search or {}):
+            raise UsageError(
+                f"search.mbr = {config.mbr}: only search itself can be explained",
+                hint="set search.mbr = none; the beam shows the candidates",
+            )
+        config = config.without_mbr()
         if "n_best" not in (search or {}) and not config.sampling:
             config = config.changed({"n_best": config.beam_size})
         return cls(
@@ -102,7 +109,7 @@ class Explainer:
     @classmethod
     def of(cls, translator: Translator, run_dir: Path) -> Self:
         """The model that a translator has loaded from a run directory, which is not loaded again."""
-        run, config = RunDirectory.open(run_dir), translator.config
+        run, config = RunDirectory.open(run_dir), translator.config.without_mbr()
         if not config.sampling:
             config = config.changed({"n_best": config.beam_size})
         (model,) = translator.models
@@ -127,6 +134,8 @@ class Explainer:
         prefix: str = "",
         alternatives: int = ALTERNATIVES,
         self_attention: bool = False,
+        gradients: bool = False,
+        run: str = "",
     ) -> Explanation:
         """Explain the translation that search finds for `text`, or the given `target`.
 
@@ -135,6 +144,8 @@ class Explainer:
         prefix           what the translations of search begin with
         alternatives     how many to list for each piece
         self_attention   add the self-attention maps of the layers
+        gradients        add the gradients of log p(y_t) with respect to the source word vectors
+        run              what to call this run where several are compared
         """
         self.check(text, target)
         normalized, originals = self.normalization.masked(text)
@@ -152,12 +163,18 @@ class Explainer:
             )
             for hypothesis in findings.hypotheses
         )
-        explanation = self._explanation(normalized, target, findings, n_best, alternatives)
-        if not self_attention:
-            return explanation
-        pieces = explanation.source_pieces, explanation.target_pieces
-        maps = self_attention_maps(self.model, self.settings, findings.source, findings.target, pieces)
-        return replace(explanation, self_attention=maps)
+        explanation = replace(self._explanation(normalized, target, findings, n_best, alternatives), run=run)
+        if self_attention:
+            pieces = explanation.source_pieces, explanation.target_pieces
+            maps = self_attention_maps(self.model, self.settings, findings.source, findings.target, pieces)
+            explanation = replace(explanation, self_attention=maps)
+        if gradients:
+            g, x = source_gradients(self.model, findings.source, findings.target)
+            words = _groups(explanation.source_words), _groups(explanation.target_words)
+            backwards = self.settings.reverse_source
+            found = describe_gradients(g, x, *words, reversed_source=backwards)
+            explanation = replace(explanation, gradients=found)
+        return explanation
 
     def _search_and_force(
         self, source: list[int], given: list[int] | None, prefix: list[int], alternatives: int

@@ -80,6 +80,43 @@ class SelfAttention:
 
 
 @dataclass(frozen=True)
+class DistanceMean:
+    """The mean norm of the gradients at one distance; `nmt_cli.explanation.gradients` defines them."""
+
+    distance: int
+    norm: float
+    pairs: int  # of a target and a source token at this distance
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """What the gradients ∂ log p(y_t) / ∂x_i say; rows are target positions, columns source positions."""
+
+    norms: Matrix  # (T, S) ‖∂ log p(y_t) / ∂x_i‖
+    products: Matrix  # (T, S) x_i · ∂ log p(y_t) / ∂x_i
+    word_norms: Matrix  # (target words, source words)
+    word_products: Matrix
+    by_distance: tuple[DistanceMean, ...]  # from 1 on
+
+    def shares(self) -> tuple[Matrix, Matrix]:
+        """Word norms and products for a heat map: each row is divided by the sum of its absolute values."""
+        return _shares(self.word_norms), _shares(self.word_products)
+
+
+def _shares(matrix: Matrix) -> Matrix:
+    return tuple(tuple(value / (sum(map(abs, row)) or 1.0) for value in row) for row in matrix)
+
+
+def merged_distances(gradients: Sequence[Gradients]) -> tuple[DistanceMean, ...]:
+    """The means over the pairs of several sentences."""
+    sums: dict[int, tuple[float, int]] = {}
+    for one in (each for sentence in gradients for each in sentence.by_distance):
+        total, pairs = sums.get(one.distance, (0.0, 0))
+        sums[one.distance] = total + one.norm * one.pairs, pairs + one.pairs
+    return tuple(DistanceMean(d, total / pairs, pairs) for d, (total, pairs) in sorted(sums.items()))
+
+
+@dataclass(frozen=True)
 class Explanation:
     """One sentence, its translation and how the model produced it; <eos> is the last word of both.
 
@@ -107,6 +144,8 @@ class Explanation:
     n_best: tuple[RankedTranslation, ...]  # of search, best first
     beam: tuple[tuple[BeamNode, ...], ...]  # the candidates of each search step, best first
     self_attention: tuple[SelfAttention, ...] = ()  # if requested
+    gradients: Gradients | None = None  # if requested
+    run: str = ""  # the run directory, where several are compared
 
     @property
     def source_labels(self) -> list[str]:

@@ -4,6 +4,9 @@
   for (const data of explanations) {
     const section = document.createElement("section");
     document.getElementById("explanations").append(section);
-    nmtViews.showExplanation(section, data, { open: data.forced ? [...open, "n-best"] : open });
+    const body = document.createElement("div");
+    if (data.run) section.append(nmtViews.make("p", { class: "facts" }, data.run));
+    section.append(body);
+    nmtViews.showExplanation(body, data, { open: data.forced ? [...open, "n-best"] : open });
   }
 }

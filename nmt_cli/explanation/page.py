@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from nmt_cli.drawing.attention import attention_svg
+from nmt_cli.drawing.attention import HeatMap, attention_svg, heat_maps_svg
+from nmt_cli.drawing.distances import distances_svg
 from nmt_cli.drawing.markup import content_security_policy, render, resource
-from nmt_cli.explanation.explanation import Explanation
+from nmt_cli.explanation.explanation import DistanceMean, Explanation, Gradients, merged_distances
 
 _PACKAGE = "nmt_cli.explanation"
 _SCRIPTS = ("elements.js", "words.js", "matrix.js", "beam.js", "views.js")  # each uses those before it
@@ -42,8 +43,10 @@ def views_style() -> str:
 
 
 def explanation_page(explanations: Sequence[Explanation], *, open_beam: bool = False) -> str:
-    """The page for one or more explanations from one model; `open_beam` unfolds the beams."""
+    """The page for one or more explanations; `open_beam` unfolds the beams."""
     first = explanations[0]
+    systems = dict.fromkeys(explanation.system for explanation in explanations)
+    notes = dict.fromkeys(explanation.note for explanation in explanations)
     style = views_style() + resource(_PACKAGE, "page.css")
     script = views_script() + resource(_PACKAGE, "page.js")
     data = {
@@ -54,13 +57,50 @@ def explanation_page(explanations: Sequence[Explanation], *, open_beam: bool = F
         _PACKAGE,
         "page.html",
         policy=content_security_policy(style=style, script=script),
-        title=f"nmt explain: {first.system}, {first.source_lang} → {first.target_lang}",
-        note=first.note,
+        title=f"nmt explain: {', '.join(systems)}, {first.source_lang} → {first.target_lang}",
+        note=first.note if len(notes) == 1 else "",
         style=Markup(style),
         pictures=[(explanation, _picture(explanation)) for explanation in explanations],
+        gradients=[
+            (explanation, Markup(gradient_maps_svg(explanation)))
+            for explanation in explanations
+            if explanation.gradients is not None
+        ],
+        distances=Markup(gradient_distances_svg(explanations)) if first.gradients is not None else "",
         data=Markup(script_data(data)),
         script=Markup(script),
     )
+
+
+def gradient_maps_svg(explanation: Explanation) -> str:
+    """Attention, if there is any, gradient norm and gradient × input of one sentence, side by side."""
+    assert explanation.gradients is not None
+    norms, products = explanation.gradients.shares()
+    maps = [
+        HeatMap("gradient norm", "share of the row", norms),
+        HeatMap("gradient × input", "share of the row", products, signed=True),
+    ]
+    if explanation.word_attention is not None:
+        maps.insert(0, HeatMap("attention", "attention weight", explanation.word_attention))
+    return heat_maps_svg(explanation.source_labels, explanation.target_labels, maps)
+
+
+def gradient_distances_svg(explanations: Sequence[Explanation]) -> str:
+    """The mean gradient norm by distance, a line for each run."""
+    series = {
+        name: [(float(mean.distance), mean.norm) for mean in means]
+        for name, means in distances_of_runs(explanations).items()
+    }
+    return distances_svg(series)
+
+
+def distances_of_runs(explanations: Sequence[Explanation]) -> dict[str, tuple[DistanceMean, ...]]:
+    """The mean norm at each distance over all sentences of a run, by its name."""
+    runs: dict[str, list[Gradients]] = {}
+    for explanation in explanations:
+        assert explanation.gradients is not None
+        runs.setdefault(explanation.run or explanation.system, []).append(explanation.gradients)
+    return {name: merged_distances(found) for name, found in runs.items()}
 
 
 def script_data(data: object) -> str:

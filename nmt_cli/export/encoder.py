@@ -266,8 +266,14 @@ def leave(graph: Graph, x: str, f: str, around: SubLayer) -> str:
 
 def feed(graph: Graph, layer: TransformerLayer, x: str) -> str:
     """The feed-forward sublayer."""
-    first, _, _, second = layer.feed_forward
-    z = graph("Relu", graph.linear(enter(graph, x, layer.around_feed), first))  # type: ignore[arg-type]
+    first, activation, _, second = layer.feed_forward
+    z = graph.linear(enter(graph, x, layer.around_feed), first)  # type: ignore[arg-type]
+    if isinstance(activation, nn.GELU):  # z Φ(z) = z (1 + erf(z / √2)) / 2
+        error = graph("Erf", graph("Mul", z, graph.constant(math.sqrt(0.5))))
+        half = graph("Mul", z, graph.constant(0.5))
+        z = graph("Mul", half, graph("Add", error, graph.constant(1.0)))
+    else:
+        z = graph("Relu", z)
     return leave(graph, x, graph.linear(z, second), layer.around_feed)  # type: ignore[arg-type]
 
 

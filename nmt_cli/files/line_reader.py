@@ -208,12 +208,15 @@ class Pairs:
         for count, (one, other) in enumerate(zip_longest(source, target)):
             if one is None or other is None:
                 longer = count + 1 + sum(1 for _ in (target if one is None else source))
-                counts = (count, longer) if one is None else (longer, count)
-                raise CorpusError(
-                    f"{self._sides[0].name} has {counts[0]:,} lines, {self._sides[1].name} has {counts[1]:,}",
-                    hint="line n of one file must be the translation of line n of the other",
-                )
+                raise self.unequal(*((count, longer) if one is None else (longer, count)))
             yield one, other
+
+    def unequal(self, source_lines: int, target_lines: int) -> CorpusError:
+        """The error for texts with these numbers of lines."""
+        return CorpusError(
+            f"{self._sides[0].name} has {source_lines:,} lines, {self._sides[1].name} has {target_lines:,}",
+            hint="line n of one file must be the translation of line n of the other",
+        )
 
 
 # ------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 corpus_metric      sacreBLEU's metrics: in one call, or from the statistics of each sentence; tokenizers by language
 character_ngrams   the statistics of chrF, and sentence-level chrF
+pairwise           sentence-level BLEU and chrF of every text against every other
 resampling         confidence intervals and paired significance tests
 """
 

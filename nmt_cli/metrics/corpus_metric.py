@@ -1,4 +1,4 @@
-"""sacreBLEU's metrics: BLEU and chrF of a list in one call, and any metric from sentence statistics.
+"""sacreBLEU's metrics: BLEU and chrF of a list in one call, and any metric, accuracy too, from sentence statistics.
 
 sacreBLEU keeps the n-grams of all references in memory while it scores. `CorpusMetric` prepares one block of
 references, extracts the statistics of all systems on it, and keeps only those: systems share the work, and memory
@@ -85,6 +85,42 @@ def _chrf(tokenize: str, lowercase: bool, *, word_order: int = 0) -> Any:
     return CHRF(word_order=word_order, lowercase=lowercase)
 
 
+def _accuracy(tokenize: str, lowercase: bool) -> Any:
+    """Percentage of hypotheses that equal one of their references, apart from surrounding whitespace."""
+    from sacrebleu.metrics.base import Metric, Signature
+    from sacrebleu.metrics.base import Score as SacreBleuScore
+
+    class Labels(Signature):
+        def __init__(self, args: dict[str, Any]) -> None:
+            super().__init__(args)
+            self._abbr["case"] = "c"
+            self.info["case"] = "lc" if args["lowercase"] else "mixed"
+
+    class Accuracy(Metric):
+        _SIGNATURE_TYPE = Labels
+
+        def __init__(self) -> None:
+            super().__init__()  # type: ignore[no-untyped-call]
+            self.lowercase = lowercase
+
+        def _preprocess_segment(self, sent: str) -> str:
+            return sent.strip().lower() if self.lowercase else sent.strip()
+
+        def _extract_reference_info(self, refs: Sequence[str]) -> dict[str, Any]:
+            return {"labels": frozenset(refs)}
+
+        def _compute_segment_statistics(self, hypothesis: str, ref_kwargs: dict[str, Any]) -> list[int]:
+            return [int(hypothesis in ref_kwargs["labels"]), 1]
+
+        def _compute_score_from_stats(self, stats: list[float]) -> SacreBleuScore:
+            return SacreBleuScore("accuracy", 100 * stats[0] / stats[1] if stats[1] else 0.0)
+
+        def _aggregate_and_compute(self, stats: list[list[int]]) -> SacreBleuScore:
+            return self._compute_score_from_stats([sum(column) for column in zip(*stats, strict=True)])
+
+    return Accuracy()
+
+
 def _ter(tokenize: str, lowercase: bool) -> Any:
     from sacrebleu.metrics import TER  # type: ignore[attr-defined]
 
@@ -94,7 +130,7 @@ def _ter(tokenize: str, lowercase: bool) -> Any:
 class MetricKind(NamedTuple):
     """What distinguishes one metric from another."""
 
-    name: str  # as sacreBLEU prints it
+    name: str  # as sacreBLEU prints it, if it is one of sacreBLEU's
     higher_is_better: bool
     make: Callable[[str, bool], Any]  # (BLEU's tokenizer, whether to ignore case) → sacreBLEU's metric
 
@@ -104,6 +140,7 @@ METRICS = {
     "chrf": MetricKind("chrF2", True, _chrf),
     "chrf++": MetricKind("chrF2++", True, partial(_chrf, word_order=2)),
     "ter": MetricKind("TER", False, _ter),
+    "accuracy": MetricKind("accuracy", True, _accuracy),
 }
 
 
@@ -118,7 +155,7 @@ def check_metrics(names: Sequence[str]) -> None:
 
 
 class CorpusMetric:
-    """One sacreBLEU metric: prepare references, extract the statistics of hypotheses, score their sums."""
+    """One metric: prepare references, extract the statistics of hypotheses, score their sums."""
 
     def __init__(self, key: str, *, tokenize: str = "13a", lowercase: bool = False) -> None:
         """`key` is one of `METRICS`; `tokenize` applies to BLEU only."""

@@ -10,13 +10,22 @@ image_encoder        an image or its features → h_i, one for each cell of a gr
 decoder              what decoders share: memory, state, layers; the readout s_t, y_{t-1}, c_t → features
 recurrent_decoders   Sutskever, Cho; Luong; GNMT; Bahdanau; Luong with input feeding
 transformer          attention in place of recurrence
-loss                 a subset of the target tokens, REINFORCE, coverage; scheduled sampling
+loss                 a subset of the target tokens, REINFORCE, coverage, guided attention, risk; scheduled sampling
 seq2seq              everything together, initial weights, `build_model`
 device               choice of the device
 fast                 faster ways to the same numbers, in training and in search
 """
 
-from nmt_cli.model.protocol import Loss, Memory, ScheduledSampling, State, TranslationModel
+from nmt_cli.model.protocol import Loss, Memory, Risks, ScheduledSampling, State, TranslationModel
 from nmt_cli.model.seq2seq import Seq2Seq, build_model
 
-__all__ = ["Loss", "Memory", "ScheduledSampling", "Seq2Seq", "State", "TranslationModel", "build_model"]
+__all__ = [
+    "Loss",
+    "Memory",
+    "Risks",
+    "ScheduledSampling",
+    "Seq2Seq",
+    "State",
+    "TranslationModel",
+    "build_model",
+]

@@ -245,17 +245,17 @@ class Predictive(Window):
 WINDOWS: dict[str, Callable[[int, int], Window]] = {"local-m": Monotonic, "local-p": Predictive}
 
 
-# Several heads, each with its own projections   (Vaswani et al. 2017, section 3.2.2)
+# Several heads, each with its own projections   (Vaswani et al. 2017, section 3.2.2), W x + b with `biases`
 
 
 class HeadedScore(AttentionScore):
     """e^i_s = score(W_q^i q, W_k^i h_s) for each of the n heads, which share one score function."""
 
-    def __init__(self, score: AttentionScore, hidden_size: int, heads: int) -> None:
+    def __init__(self, score: AttentionScore, hidden_size: int, heads: int, *, biases: bool = False) -> None:
         super().__init__()
         self.heads = heads
-        self.W_q = nn.Linear(hidden_size, hidden_size, bias=False)
-        self.W_k = nn.Linear(hidden_size, hidden_size, bias=False)
+        self.W_q = nn.Linear(hidden_size, hidden_size, bias=biases)
+        self.W_k = nn.Linear(hidden_size, hidden_size, bias=biases)
         self.score = score  # for vectors of size d = H / n
 
     def queries(self, query: Tensor) -> Tensor:
@@ -278,10 +278,10 @@ class HeadedScore(AttentionScore):
 class HeadedReader(nn.Module):
     """c = [c^1; …; c^n],  c^i = Σ_s α^i_s W_v^i h_s"""
 
-    def __init__(self, hidden_size: int, heads: int) -> None:
+    def __init__(self, hidden_size: int, heads: int, *, biases: bool = False) -> None:
         super().__init__()
         self.heads = heads
-        self.W_v = nn.Linear(hidden_size, hidden_size, bias=False)
+        self.W_v = nn.Linear(hidden_size, hidden_size, bias=biases)
 
     def values(self, states: Tensor) -> Tensor:
         """W_v h: (B, S, H) → (B, n, S, d)"""
@@ -316,7 +316,7 @@ def join_heads(x: Tensor) -> Tensor:
 
 def build_attention(config: ModelConfig) -> Attention:
     """The attention that the settings describe."""
-    heads, H = config.heads, config.hidden_size
+    heads, H, biases = config.heads, config.hidden_size, config.head_biases
     d = H // (heads or 1)
     score = SCORES[config.attention](Sizes(d, config.attention_size or d, config.attention_positions))
     if config.coverage:
@@ -326,8 +326,8 @@ def build_attention(config: ModelConfig) -> Attention:
     if config.attention_window is not None:
         window = WINDOWS[config.attention_span](H, config.attention_window)
     return Attention(
-        score if heads is None else HeadedScore(score, H, heads),
-        reader=weighted_sum if heads is None else HeadedReader(H, heads),
+        score if heads is None else HeadedScore(score, H, heads, biases=biases),
+        reader=weighted_sum if heads is None else HeadedReader(H, heads, biases=biases),
         window=window,
         hard=config.hard_attention,
         expected_share=config.expected_context,

@@ -1,4 +1,7 @@
-"""Choice of the device and of the number of threads."""
+"""Choice of the device and of the number of threads; autocast; memory of the process."""
+
+import ctypes
+from contextlib import AbstractContextManager, nullcontext, suppress
 
 import torch
 
@@ -33,3 +36,24 @@ def set_threads(count: int | None) -> None:
             f"cannot use {count:,} threads", hint=f"use 1 to {MAX_THREADS:,}; one per core is usually fastest"
         )
     torch.set_num_threads(count)
+
+
+def autocast_dtype(device: str) -> torch.dtype | None:
+    """The precision of matrix products under autocast on this type of device; None outside of autocast."""
+    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+        return torch.get_autocast_dtype(device)
+    return None
+
+
+def no_autocast(device: str) -> AbstractContextManager[object]:
+    """A context for code that chooses the precision of each product itself."""
+    return torch.autocast(device, enabled=False) if torch.amp.is_autocast_available(device) else nullcontext()
+
+
+def return_free_memory() -> None:
+    """Give the system back what `malloc` keeps for later use. It takes milliseconds.
+
+    Tensors of ever different sizes leave gaps between those that stay, and glibc returns only what is at the end.
+    """
+    with suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)

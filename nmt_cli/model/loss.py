@@ -1,8 +1,8 @@
 """The losses, and scheduled sampling.
 
 The main one is the cross-entropy of the real target tokens, computed together with the vocabulary projection in
-`fast.cross_entropy`; `draw_subset` can restrict it to some of them. Hard attention and coverage add their own terms.
-All are sums over target tokens.
+`fast.cross_entropy`; `draw_share` and `draw_words` restrict it to some of them. Hard attention and coverage add their
+own terms. All are sums over target tokens.
 
 In scheduled sampling the decoder is sometimes fed its own words instead of the reference: at each step after the
 first, y_{t-1} is replaced with probability p by ŷ_{t-1}, the most probable word or a draw from p(· | ŷ_{<t-1}, x)
@@ -14,13 +14,14 @@ second one (Mihaylova & Martins 2019).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from nmt_cli.model.protocol import Memory, ScheduledSampling
+from nmt_cli.model.protocol import Memory, Risks, ScheduledSampling
 
 if TYPE_CHECKING:
     from nmt_cli.model.seq2seq import Seq2Seq
@@ -36,7 +37,7 @@ def hard_attention_loss(
     positions: Tensor,
     *,
     baseline: Tensor,
-    scale: float,
+    scale: float | Tensor,
     entropy_weight: float,
     expected: Tensor | None = None,
 ) -> Tensor:
@@ -49,8 +50,8 @@ def hard_attention_loss(
     for any b; a good one reduces the variance. The entropy of α_t keeps the choice open.
 
     attention (B, T, S) is 1 at s_t; probabilities α (B, T, S); losses (M,) of the words at `counted` (M,), flat
-    indices b·T + t, each of which stands for `scale` words; positions (N,) of all real words; expected (B,) are
-    the sentences without a draw, whose gradient is that of soft attention.
+    indices b·T + t, each of which stands for `scale` words, a number or (M,); positions (N,) of all real words;
+    expected (B,) are the sentences without a draw, whose gradient is that of soft attention.
     """
     B, T, _ = probabilities.shape
     log_alpha = probabilities.clamp(min=torch.finfo(probabilities.dtype).tiny).log()  # (B, T, S)
@@ -72,6 +73,37 @@ def coverage_loss(attention: Tensor, positions: Tensor) -> Tensor:
     return repeated.flatten().index_select(0, positions).sum()
 
 
+def guided_alignment_loss(attention: Tensor, links: Tensor, weights: Tensor) -> Tensor:
+    """-Σ_t Σ_s A_ts log α_ts: the cross-entropy of attention with a given word alignment   (Chen et al. 2016)
+
+    A_t is uniform over the source positions that are linked to y_t; a target position without links does not count.
+    attention α (B, T, S); links (L,) flat indices of the entries of A that are not 0, and their values, weights (L,)
+    """
+    alpha = attention.flatten().index_select(0, links)  # (L,)
+    alpha = alpha.to(torch.promote_types(alpha.dtype, torch.float32))
+    log_alpha = alpha.clamp(min=torch.finfo(alpha.dtype).tiny).log()  # (L,)
+    return -(weights * log_alpha).sum()
+
+
+def expected_risk(log_p: Tensor, risks: Risks) -> tuple[Tensor, Tensor]:
+    """Σ_b E_b and its derivative with respect to log P of each candidate   (Shen et al. 2016, equations 9 and 13)
+
+    E_b = Σ_y Q(y) Δ(y),   Q ∝ P^α over the candidates of sentence b,   ∂E_b / ∂log P(y) = α Q(y) (Δ(y) - E_b)
+
+    log P (R,) → (), (R,)
+    """
+    sentence, delta = risks.sentences, risks.risks.to(log_p.dtype)  # (R,)
+    scaled = risks.sharpness * log_p  # (R,)
+    # There are at most as many sentences as candidates.
+    largest = torch.full_like(scaled, -torch.inf).scatter_reduce(0, sentence, scaled, "amax")
+    power = (scaled - largest[sentence]).exp()  # (R,) P^α
+    Q = power / torch.zeros_like(power).index_add(0, sentence, power)[sentence]  # (R,)
+    expected = torch.zeros_like(Q).index_add(
+        0, sentence, Q * delta
+    )  # (R,) E_b, and 0 beyond the last sentence
+    return expected.sum(), risks.sharpness * Q * (delta - expected[sentence])
+
+
 def doubly_stochastic_loss(attention: Tensor, positions: Tensor, mask: Tensor) -> Tensor:
     """Σ_i (1 - Σ_t α_ti)², t over real words and i over real positions   (Xu et al. 2015, equation 14)
 
@@ -83,20 +115,36 @@ def doubly_stochastic_loss(attention: Tensor, positions: Tensor, mask: Tensor) -
     return ((1 - total).square() * mask).sum()
 
 
-def draw_subset(lengths: Tensor, fraction: float) -> Tensor:
-    """Draw which of the N = Σ m_b real target tokens count, (M,) in order, from lengths m (B,) on the CPU.
+# The loss on some of the N = Σ m_b real target tokens: the vocabulary projection has less to do, and the gradient is
+# the same on average. All draws are made on the CPU, from lengths m (B,) that are there: no device has to wait.
 
-    The vocabulary projection has less to do, and the gradient is the same on average: of each sentence ⌊fraction·m⌋
-    tokens or one more are drawn without replacement, so that every token counts with probability `fraction` exactly
-    and 1/fraction times their loss is unbiased. All on the CPU: no device has to wait.
+
+def draw_share(lengths: Tensor, fraction: float) -> Tensor:
+    """Draw which tokens count, (M,) in order: of each sentence ⌊fraction·m⌋ or one more, without replacement.
+
+    Every token counts with probability `fraction` exactly, so that 1/fraction times their loss is unbiased.
     """
+    B, N = len(lengths), int(lengths.sum())
+    rounding, order = torch.split(torch.rand(B + N, device="cpu"), [B, N])
+    return _first(np.floor(fraction * lengths.numpy() + rounding.numpy()), order, lengths)
+
+
+def draw_words(lengths: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Draw `count` tokens of each sentence without replacement, or all if it has fewer: (M,) in order, weights (M,).
+
+    A token of a sentence of m stands for m/count tokens: with this weight the loss is unbiased.
+    """
+    drawn = np.minimum(lengths.numpy(), count)  # (B,)
+    subset = _first(drawn, torch.rand(int(lengths.sum()), device="cpu"), lengths)
+    return subset, torch.from_numpy(np.repeat(lengths.numpy() / np.maximum(drawn, 1), drawn))
+
+
+def _first(wanted: NDArray[Any], order: Tensor, lengths: Tensor) -> Tensor:
+    """The first `wanted` (B,) tokens of each sentence in a random `order` (N,): indices (M,), ascending."""
     m = lengths.numpy()
-    N = int(m.sum())
     sentence = np.repeat(np.arange(len(m)), m)  # (N,)
-    rounding, order = torch.split(torch.rand(len(m) + N, device="cpu"), [len(m), N])  # (B,), (N,)
-    wanted = np.floor(fraction * m + rounding.numpy())  # (B,) fraction·m on average
     shuffled = np.lexsort((order.numpy(), sentence))  # (N,) within each sentence
-    rank = np.arange(N) - np.repeat(np.cumsum(m) - m, m)  # (N,) index within the sentence
+    rank = np.arange(len(order)) - np.repeat(np.cumsum(m) - m, m)  # (N,) index within the sentence
     return torch.from_numpy(np.sort(shuffled[rank < wanted[sentence]]))  # (M,)
 
 

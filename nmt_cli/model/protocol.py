@@ -57,6 +57,15 @@ class Loss(NamedTuple):
     tokens: int
 
 
+class Risks(NamedTuple):
+    """The rows of a batch are R candidate translations, several for each sentence   (Shen et al. 2016)"""
+
+    sentences: Tensor  # (R,) which sentence a row translates, from 0, ascending
+    risks: Tensor  # (R,) Δ ≥ 0, 0 for a perfect translation
+    is_reference: Tensor  # (R,) whether it is the reference
+    sharpness: float  # α
+
+
 class ScheduledSampling(NamedTuple):
     """How often the decoder is fed its own words instead of the reference, and which   (Bengio et al. 2015)"""
 
@@ -106,11 +115,18 @@ class TranslationModel(Protocol[MemoryT, StateT]):
         label_smoothing: float = 0.0,
         scheduled_sampling: ScheduledSampling = TEACHER_FORCING,
         token_fraction: float = 1.0,
+        tokens_per_sentence: int = 0,
+        guided_alignment: float = 0.0,
+        risks: Risks | None = None,
     ) -> Loss:
         """Cross-entropy of the real target tokens, summed; `total` includes any further losses of the model.
 
         scheduled_sampling   how often the decoder is fed its own words
         token_fraction       how many of each sentence's target tokens count, drawn at random; the loss is scaled up
+        tokens_per_sentence  the same as a number; 0: all
+        guided_alignment     weight of the cross-entropy of attention with the links of the batch
+        risks                of candidates: `total` is their expected risk, summed over sentences, instead of the
+                             cross-entropy; label smoothing and the other options have no effect
         """
         ...
 

@@ -17,11 +17,22 @@ from nmt_cli.model.loss import (
     BASELINE_DECAY,
     coverage_loss,
     doubly_stochastic_loss,
-    draw_subset,
+    draw_share,
+    draw_words,
+    expected_risk,
+    guided_alignment_loss,
     hard_attention_loss,
     mix_inputs,
 )
-from nmt_cli.model.protocol import TEACHER_FORCING, Loss, Memory, ScheduledSampling, State, padding_mask
+from nmt_cli.model.protocol import (
+    TEACHER_FORCING,
+    Loss,
+    Memory,
+    Risks,
+    ScheduledSampling,
+    State,
+    padding_mask,
+)
 from nmt_cli.model.recurrent import Dropout, WordDropout
 from nmt_cli.model.recurrent_decoders import (
     AttentionDecoder,
@@ -33,7 +44,7 @@ from nmt_cli.model.recurrent_decoders import (
     PlainDecoder,
     PlainMemory,
 )
-from nmt_cli.model.transformer import TransformerDecoder, TransformerEncoder
+from nmt_cli.model.transformer import TransformerDecoder, TransformerEncoder, TransformerMemory
 from nmt_cli.vocabulary.token_ids import PAD
 
 
@@ -47,8 +58,7 @@ class Seq2Seq(nn.Module):
         super().__init__()
         self.source_words = source_words
         self.target_words = target_words
-        input_dropout = config.dropout if config.input_dropout is None else config.input_dropout
-        self.input_dropout = Dropout(input_dropout, variational=config.variational_dropout)
+        self.input_dropout = Dropout(config.input_dropout_rate, variational=config.variational_dropout)
         self.word_dropout = WordDropout(config.word_dropout)
         self.encoder = build_encoder(config)
         self.bridge = Bridge(config)
@@ -83,6 +93,8 @@ class Seq2Seq(nn.Module):
             return found
         mask = padding_mask(lengths, source.shape[1], source.device)  # (B, S)
         if self.encoder is None:
+            if isinstance(self.decoder, TransformerDecoder):
+                return TransformerMemory(mask, ())
             return PlainMemory(mask, self.bridge.zero(len(mask), self.target_words.weight), None)
         x = self._word_vectors(self.source_words, source)  # (B, S, E)
         if self.reverse_source:
@@ -119,58 +131,114 @@ class Seq2Seq(nn.Module):
         label_smoothing: float = 0.0,
         scheduled_sampling: ScheduledSampling = TEACHER_FORCING,
         token_fraction: float = 1.0,
+        tokens_per_sentence: int = 0,
+        guided_alignment: float = 0.0,
+        risks: Risks | None = None,
     ) -> Loss:
         """As in the protocol; `total` includes the losses of hard attention and coverage."""
         memory = self.encode(batch.source, batch.source_lengths)
         inputs = batch.target_inputs
+        if risks is not None:
+            return self._risk(batch, self._decode(memory, inputs, attention=False), risks)
         if scheduled_sampling.probability > 0:
             inputs = mix_inputs(self, memory, inputs, scheduled_sampling)
         explores = self.baseline is not None and self.training and self._is_hard
         weighs = self.coverage_weight > 0 or self.doubly_stochastic_weight > 0
-        decoded = self._decode(memory, inputs, attention=explores or weighs)
-        positions, labels = batch.positions, batch.labels  # (N,) each
-        if token_fraction < 1:
-            subset = draw_subset(batch.target_lengths, token_fraction).to(labels.device, non_blocking=True)
+        guides = guided_alignment > 0 and batch.links is not None
+        decoded = self._decode(memory, inputs, attention=explores or weighs or guides)
+        positions, labels, weights = batch.positions, batch.labels, None  # (N,) each
+        if tokens_per_sentence or token_fraction < 1:
+            if tokens_per_sentence:
+                subset, weights = draw_words(batch.target_lengths, tokens_per_sentence)  # (M,), (M,)
+                weights = weights.to(labels.device, torch.float32, non_blocking=True)
+            else:
+                subset = draw_share(batch.target_lengths, token_fraction)  # (M,)
+            subset = subset.to(labels.device, non_blocking=True)
             positions, labels = positions.index_select(0, subset), labels.index_select(0, subset)  # (M,) each
-        features = decoded.features.flatten(0, 1)  # (B·T, F)
         losses = torch.empty_like(labels, dtype=torch.float32) if explores else None  # (M,)
         total, cross_entropy, _ = chunked_cross_entropy(
-            features.index_select(0, positions),  # (M, F) padding is not projected
+            decoded.features.flatten(0, 1).index_select(0, positions),  # (M, F) padding is not projected
             self.vocabulary.weight,
             self.vocabulary.bias,
             labels,
             label_smoothing=label_smoothing,
             chunk_tokens=self.loss_chunk_tokens,
             losses=losses,
+            token_weights=weights,
         )
         if token_fraction < 1:
             total, cross_entropy = total / token_fraction, cross_entropy / token_fraction
         if losses is not None:
+            scale = 1 / token_fraction if weights is None else weights
+            total = total + self._hard_attention_loss(batch, memory, decoded, losses, positions, scale)
+        if weighs:
+            total = total + self._attention_penalties(batch, memory, decoded)
+        if guides:
             assert decoded.attention is not None
-            assert decoded.probabilities is not None
-            assert self.baseline is not None
-            expected = memory.expected if isinstance(memory, AttentionMemory) else None
-            total = total + hard_attention_loss(
-                decoded.attention,
-                decoded.probabilities,
-                losses,
-                positions,
-                batch.positions,
-                baseline=self.baseline,
-                scale=1 / token_fraction,
-                entropy_weight=self.entropy_weight,
-                expected=expected,
-            )
+            assert batch.links is not None
+            assert batch.link_weights is not None
+            guided = guided_alignment_loss(decoded.attention, batch.links, batch.link_weights)
+            total = total + guided_alignment * guided
+        return Loss(total, cross_entropy, len(batch.labels))
+
+    def _risk(self, batch: Batch, decoded: Decoded, risks: Risks) -> Loss:
+        """The expected risk; the cross-entropy is that of the references.
+
+        Its gradient is that of a weighted sum of log-probabilities, whose weights depend on the probabilities: they are
+        computed first, from the same features.
+        """
+        features = decoded.features.flatten(0, 1).index_select(0, batch.positions)  # (N, F)
+        exact = torch.promote_types(features.dtype, torch.float32)
+        losses = torch.empty_like(batch.labels, dtype=exact)  # (N,) -log p of each token
+        lengths = batch.target_lengths.to(batch.labels.device, non_blocking=True)
+        row = torch.repeat_interleave(torch.arange(len(lengths), device=lengths.device), lengths)  # (N,)
+        options: Any = {"label_smoothing": 0.0, "chunk_tokens": self.loss_chunk_tokens}
+        output = self.vocabulary.weight, self.vocabulary.bias, batch.labels
+        with torch.no_grad():
+            chunked_cross_entropy(features, *output, losses=losses, **options)
+            log_p = -losses.new_zeros(len(lengths)).index_add(0, row, losses)  # (R,)
+            risk, weights = expected_risk(log_p, risks)
+        weighted = chunked_cross_entropy(features, *output, token_weights=-weights[row], **options).total
+        cross_entropy = -(log_p * risks.is_reference).sum()
+        return Loss(weighted + (risk - weighted).detach(), cross_entropy, len(batch.labels))
+
+    def _hard_attention_loss(
+        self,
+        batch: Batch,
+        memory: Memory,
+        decoded: Decoded,
+        losses: Tensor,
+        counted: Tensor,
+        scale: float | Tensor,
+    ) -> Tensor:
+        assert decoded.attention is not None
+        assert decoded.probabilities is not None
+        assert self.baseline is not None
+        return hard_attention_loss(
+            decoded.attention,
+            decoded.probabilities,
+            losses,
+            counted,
+            batch.positions,
+            baseline=self.baseline,
+            scale=scale,
+            entropy_weight=self.entropy_weight,
+            expected=memory.expected if isinstance(memory, AttentionMemory) else None,
+        )
+
+    def _attention_penalties(self, batch: Batch, memory: Memory, decoded: Decoded) -> Tensor | float:
+        """The losses of how attention is spread, each with its weight."""
+        penalties: Tensor | float = 0.0
         if self.coverage_weight:
             assert decoded.attention is not None
-            total = total + self.coverage_weight * coverage_loss(decoded.attention, batch.positions)
+            penalties = self.coverage_weight * coverage_loss(decoded.attention, batch.positions)
         if self.doubly_stochastic_weight:
             # Hard attention: of the probabilities, because a sampled position has no gradient.
             alpha = decoded.attention if decoded.probabilities is None else decoded.probabilities
             assert alpha is not None
             extra = doubly_stochastic_loss(alpha, batch.positions, cast(Any, memory).mask)
-            total = total + self.doubly_stochastic_weight * extra
-        return Loss(total, cross_entropy, len(batch.labels))
+            penalties = penalties + self.doubly_stochastic_weight * extra
+        return penalties
 
     def forward(self, batch: Batch, **options: Any) -> Loss:
         """`loss`, under the name that torch's wrappers call."""
@@ -301,7 +369,7 @@ def initialize(model: nn.Module, generator: torch.Generator) -> None:
             nn.init.kaiming_uniform_(module.weight, nonlinearity="relu", generator=generator)
             assert module.bias is not None
             nn.init.zeros_(module.bias)
-        elif isinstance(module, nn.LayerNorm):
+        elif isinstance(module, nn.LayerNorm | nn.GroupNorm):
             nn.init.ones_(module.weight)
             nn.init.zeros_(module.bias)
     for module in model.modules():  # last: a tied vocabulary projection shares these weights

@@ -2,8 +2,8 @@
 
     x = √E word + position
     x ← x + MultiHead(x, x, x)              self-attention (decoder: only to earlier positions)
-    x ← x + MultiHead(x, h, h)              decoder only: attention to the source
-    x ← x + W_2 relu(W_1 x)
+    x ← x + MultiHead(x, h, h)              decoder only: attention to the source; a language model has none
+    x ← x + W_2 relu(W_1 x)                 or gelu
 
 Each sublayer is wrapped in layer normalization: `pre` x + f(LN(x)), with one more LN at the end (Wang et al. 2019),
 or `post` LN(x + f(x)), as in the paper, which needs a longer warm-up.
@@ -38,7 +38,7 @@ class TransformerMemory(Memory):
     """The encoded source."""
 
     mask: Tensor  # (B, S) true on real tokens
-    layers: tuple[KeysValues, ...]  # for each decoder layer (B, n, S, d)
+    layers: tuple[KeysValues, ...]  # for each decoder layer (B, n, S, d); none in a language model
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +78,10 @@ class MultiHead(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        H, n = config.hidden_size, config.heads
+        H, n, biases = config.hidden_size, config.heads, config.head_biases
         assert n is not None
-        score = HeadedScore(ScaledDot(Sizes(H // n, H // n, 0)), H, n)
-        self.attention = Attention(score, reader=HeadedReader(H, n))
+        score = HeadedScore(ScaledDot(Sizes(H // n, H // n, 0)), H, n, biases=biases)
+        self.attention = Attention(score, reader=HeadedReader(H, n, biases=biases))
         self.W_o = nn.Linear(H, H)
 
     def keys_values(self, states: Tensor) -> KeysValues:
@@ -105,12 +105,13 @@ class MultiHead(nn.Module):
 
 
 class FeedForward(nn.Sequential):
-    """W_2 relu(W_1 x)   (section 3.3)"""
+    """W_2 relu(W_1 x)   (section 3.3), or gelu(a) = a Φ(a) instead   (Radford et al. 2018)"""
 
     def __init__(self, config: ModelConfig) -> None:
         H, inner = config.hidden_size, config.feedforward_size or 4 * config.hidden_size
         dropout = Dropout(config.dropout, variational=config.variational_dropout)
-        super().__init__(nn.Linear(H, inner), nn.ReLU(), dropout, nn.Linear(inner, H))
+        activation = nn.GELU() if config.activation == "gelu" else nn.ReLU()
+        super().__init__(nn.Linear(H, inner), activation, dropout, nn.Linear(inner, H))
 
 
 class SubLayer(nn.Module):
@@ -205,7 +206,8 @@ class TransformerDecoder(Decoder[TransformerMemory, TransformerState]):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.entrance = InputEmbedding(config)
-        self.layers = _layers(config, config.decoder_layers, reads_source=True)
+        self.heads = config.heads
+        self.layers = _layers(config, config.decoder_layers, reads_source=not config.is_language_model)
         self.norm = nn.LayerNorm(config.hidden_size) if config.norm == "pre" else nn.Identity()
 
     def build_memory(self, states: Tensor, bridged: Bridged, mask: Tensor) -> TransformerMemory:
@@ -214,20 +216,29 @@ class TransformerDecoder(Decoder[TransformerMemory, TransformerState]):
 
     def start(self, memory: TransformerMemory, beam: int) -> TransformerState:
         """An empty cache (B, K, n, 0, d)."""
+        if not memory.layers:  # a language model
+            weight, n = self.layers[0].around_self.norm.weight, cast(int, self.heads)  # (H,)
+            none = weight.new_empty(len(memory.mask), beam, n, 0, len(weight) // n)
+            return TransformerState((KeysValues(none, none),) * len(self.layers))
         empty = (
             KeysValues(*(part[:, None, :, :0].expand(-1, beam, -1, -1, -1) for part in source))
             for source in memory.layers
         )
         return TransformerState(tuple(empty))
 
+    def _sources(self, memory: TransformerMemory) -> Sequence[KeysValues | None]:
+        """What each layer reads of the source; nothing in a language model."""
+        return memory.layers or [None] * len(self.layers)
+
     def decode(self, memory: TransformerMemory, y: Tensor, *, attention: bool = True) -> Decoded:
         """Word vectors y (B, T, E) of all steps → features (B, T, F), attention (B, T, S) if requested."""
         x, alpha = self.entrance(y), None
         x = x + positions(0, x.shape[1], x)  # (B, T, H)
-        for layer, source in zip(self.layers, memory.layers, strict=True):
+        for layer, source in zip(self.layers, self._sources(memory), strict=True):
             weights = attention and layer is self.layers[-1]
             x = layer.self_attend(x, None, causal=True)  # padding comes last: no real position sees it
-            x, alpha = layer.read(x, source, memory.mask, weights=weights)
+            if source is not None:
+                x, alpha = layer.read(x, source, memory.mask, weights=weights)
             x = layer.feed(x)
         return Decoded(self.norm(x), alpha)
 
@@ -239,9 +250,10 @@ class TransformerDecoder(Decoder[TransformerMemory, TransformerState]):
         x, alpha = self.entrance(y), None
         x = x + positions(t, 1, x)  # (B, K, H) all hypotheses are at the same step
         after: list[KeysValues] = []
-        for layer, cache, source in zip(self.layers, state.layers, memory.layers, strict=True):
+        for layer, cache, source in zip(self.layers, state.layers, self._sources(memory), strict=True):
             x, cache = layer.self_attend_step(x, cache)
-            x, alpha = layer.read(x, source, memory.mask, weights=layer is self.layers[-1])
+            if source is not None:
+                x, alpha = layer.read(x, source, memory.mask, weights=layer is self.layers[-1])
             x = layer.feed(x)
             after.append(cache)
         return self.norm(x), TransformerState(tuple(after)), alpha

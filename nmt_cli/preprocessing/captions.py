@@ -19,14 +19,9 @@ from numpy.typing import NDArray
 
 from nmt_cli.config.data import DEFAULT_SIZE
 from nmt_cli.corpus.block import Block
+from nmt_cli.corpus.captions import CaptionedImage, CaptionSpec, parse_caption_spec, read_captions
 from nmt_cli.corpus.cleaning import Cleaner, Dropped, Normalization, read_replacements
-from nmt_cli.corpus.images import (
-    CaptionedImage,
-    CaptionSpec,
-    ImageReader,
-    parse_caption_spec,
-    read_captions,
-)
+from nmt_cli.corpus.images import ImageReader
 from nmt_cli.data.directory import CorpusRows, SplitWriter
 from nmt_cli.data.images import Boxes, ImageWriter, write_objects
 from nmt_cli.errors import CorpusError, DataWarning

@@ -4,14 +4,12 @@ Encoding a page gives token ids, applies the filters that need them, and counts.
 from several workers can be added.
 """
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from nmt_cli.config import DataConfig
@@ -19,10 +17,8 @@ from nmt_cli.corpus.cleaning import Dropped, Normalization
 from nmt_cli.vocabulary import UNK, Vocabularies, Vocabulary
 from nmt_cli.vocabulary.token_ids import Ragged
 
-_SCHEMA = pa.schema(
-    [("corpus", pa.uint16()), ("line", pa.int64()), ("source", pa.string()), ("target", pa.string())]
-)
 LENGTH_EDGES = (5, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200)
+"""Upper edges of the histogram's bins; the last bin is open."""
 
 
 class Page(NamedTuple):
@@ -58,50 +54,55 @@ class Page(NamedTuple):
         return self._replace(source=[source for source, _ in pairs], target=[target for _, target in pairs])
 
 
+class SpooledPage(NamedTuple):
+    """Where a page is in the spool."""
+
+    corpus: int
+    first: int  # row number of the first
+    rows: int
+    position: int  # in the file
+    sizes: tuple[int, int]  # bytes of text of each side
+
+    def read(self, path: Path, rows: NDArray[np.int64]) -> Page:
+        """The given rows of the page."""
+        shapes: list[tuple[type[np.generic], int]] = [(np.int64, self.rows)]
+        for size in self.sizes:
+            shapes += [(np.int64, self.rows + 1), (np.uint8, size)]
+        with path.open("rb") as file:
+            file.seek(self.position)
+            line, *parts = (np.fromfile(file, dtype, count) for dtype, count in shapes)
+        sides = [Ragged(parts[1], parts[0]), Ragged(parts[3], parts[2])]
+        if len(rows) < self.rows:
+            line, sides = line[rows], [side.take(rows) for side in sides]
+        corpus = np.full(len(line), self.corpus, dtype=np.uint16)
+        return Page(self.first, corpus, line, sides[0].texts(), sides[1].texts())
+
+
 class Spool:
-    """Pairs with their corpus and line number: written once, then read in order as often as needed."""
+    """Pairs with their corpus and line number: written once, then read page by page, in any process.
+
+    A page has its line numbers, then the offsets and the UTF-8 bytes of each side.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.rows = 0
-        self._writer = pa.ipc.new_stream(pa.OSFile(os.fsencode(path), "wb"), _SCHEMA)
+        self.pages: list[SpooledPage] = []
+        self._file = path.open("wb")
 
-    def append(self, corpus: int, lines: list[int], source: list[str], target: list[str]) -> None:
-        """Add the pairs of a block."""
-        if lines:
-            columns = [
-                np.full(len(lines), corpus, dtype=np.uint16),
-                np.array(lines, dtype=np.int64),
-                source,
-                target,
-            ]
-            arrays = [
-                pa.array(column, type=field.type) for column, field in zip(columns, _SCHEMA, strict=True)
-            ]
-            self._writer.write_batch(pa.record_batch(arrays, schema=_SCHEMA))
-            self.rows += len(lines)
+    def append(self, corpus: int, lines: NDArray[np.int64], source: Ragged, target: Ragged) -> None:
+        """Add the pairs of a block as a page."""
+        if not len(lines):
+            return
+        sizes = len(source.values), len(target.values)
+        self.pages.append(SpooledPage(corpus, self.rows, len(lines), self._file.tell(), sizes))
+        for array in (lines, source.offsets, source.values, target.offsets, target.values):
+            self._file.write(array.tobytes())
+        self.rows += len(lines)
 
     def finish(self) -> None:
         """Close the file: all pairs have been added."""
-        self._writer.close()
-
-    def pages(self) -> Iterator[Page]:
-        """All rows in order. They are read through a buffer, not mapped, so that memory stays constant."""
-        first = 0
-        with pa.OSFile(os.fsencode(self.path)) as file, pa.ipc.open_stream(file) as reader:
-            for batch in reader:
-                corpus, line = (batch.column(name).to_numpy() for name in ("corpus", "line"))
-                yield Page(
-                    first,
-                    corpus,
-                    line,
-                    batch.column("source").to_pylist(),
-                    batch.column("target").to_pylist(),
-                )
-                first += batch.num_rows
-
-
-"""Upper edges of the histogram's bins; the last bin is open."""
+        self._file.close()
 
 
 @dataclass
@@ -226,3 +227,45 @@ def _too_long_or_unequal(
     slack = config.ratio_slack
     unequal = longer + slack > config.max_ratio * (shorter + slack)
     return too_long, unequal & ~too_long & config.length_ratio
+
+
+class SpooledRows(NamedTuple):
+    """Rows of a page in the spool, which a worker reads by itself."""
+
+    page: SpooledPage
+    rows: NDArray[np.int64]  # of the page
+
+
+class EncodedRows(NamedTuple):
+    """What is written of a page: normalized text as UTF-8 bytes, and token ids."""
+
+    source_text: Ragged
+    target_text: Ragged
+    source_ids: Ragged
+    target_ids: Ragged
+    statistics: SplitStatistics
+    dropped: list[Dropped]  # as they were read
+
+
+@dataclass(frozen=True)
+class SpoolEncoder:
+    """Reads, normalizes and encodes rows of a spool; little more than their numbers is sent to a worker."""
+
+    path: Path
+    normalization: Normalization
+    encoder: PageEncoder
+
+    def __call__(self, rows: SpooledRows) -> EncodedRows:
+        """Encode some rows of a page."""
+        as_read = rows.page.read(self.path, rows.rows)
+        page = as_read.normalized(self.normalization)
+        encoded = self.encoder(page)
+        kept = page.take(encoded.rows)
+        return EncodedRows(
+            Ragged.from_texts(kept.source),
+            Ragged.from_texts(kept.target),
+            encoded.source_ids,
+            encoded.target_ids,
+            encoded.statistics,
+            [as_read.dropped(row, reason) for row, reason in encoded.dropped],
+        )

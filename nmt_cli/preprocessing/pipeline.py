@@ -6,7 +6,6 @@ with any number of workers.
 """
 
 import shutil
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,7 +24,7 @@ from nmt_cli.corpus.cleaning import (
     read_replacements,
 )
 from nmt_cli.corpus.duplicates import Fingerprints
-from nmt_cli.corpus.workers import ordered_map
+from nmt_cli.corpus.workers import WorkerPool
 from nmt_cli.data.directory import CorpusRows, SplitWriter
 from nmt_cli.errors import CorpusError, DataWarning, UsageError
 from nmt_cli.files.atomic import MANIFEST, new_directory, new_file
@@ -34,7 +33,7 @@ from nmt_cli.files.languages import IMAGE, check_language
 from nmt_cli.files.manifest import Manifest, data_refusal
 from nmt_cli.preprocessing.captions import parse_specs, preprocess_images
 from nmt_cli.preprocessing.card import DataCard, finish_directory
-from nmt_cli.preprocessing.encoding import Page, PageEncoder, SplitStatistics
+from nmt_cli.preprocessing.encoding import PageEncoder, SplitStatistics, SpoolEncoder
 from nmt_cli.preprocessing.request import PreprocessRequest, Reporter, for_monolingual_text, with_vocabulary
 from nmt_cli.preprocessing.splits import DropLog, HeldOutSet, TrainingText, read_heldout
 from nmt_cli.runtime.placeholders import SYMBOLS
@@ -73,10 +72,11 @@ def preprocess(request: PreprocessRequest, report: Reporter = lambda report: Non
     with (
         new_directory(request.out, overwrite=request.overwrite, refusal=data_refusal) as directory,
         _drop_log(request) as drop_log,
+        WorkerPool(request.workers) as pool,
     ):
         if request.has_images:
             return preprocess_images(request, report, directory, drop_log, vocabularies)
-        return _Run(request, report, directory, drop_log).execute(specs, vocabularies)
+        return _Run(request, report, directory, drop_log, pool).execute(specs, vocabularies)
 
 
 def given_vocabularies(path: Path) -> Vocabularies:
@@ -130,9 +130,15 @@ class _Run:
     """One run of the pipeline, with the state that its stages share."""
 
     def __init__(
-        self, request: PreprocessRequest, report: Reporter, directory: Path, drop_log: DropLog
+        self,
+        request: PreprocessRequest,
+        report: Reporter,
+        directory: Path,
+        drop_log: DropLog,
+        pool: WorkerPool,
     ) -> None:
         self.request = request
+        self.pool = pool
         self.report = report
         self.directory = directory
         self.drop_log = drop_log
@@ -193,6 +199,7 @@ class _Run:
             partial(self._inspector, "train"),
             self.drop_log,
             lambda done: self.report(Progress("reading and cleaning", done)),
+            self.pool,
         )
         return text
 
@@ -231,8 +238,8 @@ class _Run:
 
         def lines(sides: tuple[str, ...]) -> Iterator[str]:
             random = np.random.default_rng(self.config.data.seed)
-            for page in text.kept():
-                drawn = page.take(np.flatnonzero(random.random(len(page.source)) < share))
+            for page, rows in text.kept():
+                drawn = page.read(text.path, rows[random.random(len(rows)) < share])
                 for side in sides:
                     yield from getattr(drawn.normalized(self.normalization), side)
 
@@ -242,8 +249,9 @@ class _Run:
         """The default size, or fewer pieces for a small corpus, where rare pieces would not be learned."""
         characters: set[str] = set()
         length = 0
-        for page in text.kept():
-            joined = "".join(page.source) + "".join(page.target)
+        for page, rows in text.kept():
+            pairs = page.read(text.path, rows)
+            joined = "".join(pairs.source) + "".join(pairs.target)
             characters.update(joined)
             length += len(joined)
             if length > DEFAULT_SIZE * _CHARACTERS_PER_PIECE:
@@ -255,27 +263,19 @@ class _Run:
         self, specs: list[Spec], text: TrainingText, vocabularies: Vocabularies
     ) -> tuple[list[CorpusRows], SplitStatistics]:
         encoder = PageEncoder(vocabularies, self.config.data)
-        as_read = deque[Page]()  # the pages being encoded, for the list of dropped pairs
-
-        def pages() -> Iterator[Page]:
-            for page in text.kept():
-                as_read.append(page)
-                yield page.normalized(self.normalization)
-
+        encode = SpoolEncoder(text.path, self.normalization, encoder)
         statistics = SplitStatistics()
         kept = np.zeros(len(specs), dtype=np.int64)
         done, total = 0, text.count_kept()
         with SplitWriter(
             self.directory / "train.arrow", len(vocabularies.source), len(vocabularies.target)
         ) as writer:
-            for page, encoded in ordered_map(encoder, pages(), workers=self.request.workers):
-                original = as_read.popleft()
-                self.drop_log.add(original.dropped(row, reason) for row, reason in encoded.dropped)
-                page = page.take(encoded.rows)
-                writer.write(page.source, page.target, encoded.source_ids, encoded.target_ids)
+            for (page, rows), encoded in self.pool.map(encode, text.kept()):
+                self.drop_log.add(encoded.dropped)
+                writer.write(encoded.source_text, encoded.target_text, encoded.source_ids, encoded.target_ids)
                 statistics.add(encoded.statistics)
-                kept += np.bincount(page.corpus, minlength=len(specs))
-                done += len(page.source) + len(encoded.dropped)
+                kept[page.corpus] += encoded.statistics.pairs
+                done += len(rows)
                 self.report(Progress("encoding", done, total))
         if not statistics.pairs:
             raise self._nothing_left(text)

@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmt_cli.config import DataConfig
-from nmt_cli.corpus import Spec, read_pairs
+from nmt_cli.corpus import Block, Spec, read_pairs
 from nmt_cli.corpus.checks.inspector import Inspector
 from nmt_cli.corpus.cleaning import Cleaner, Dropped, Normalization
 from nmt_cli.corpus.duplicates import (
@@ -29,11 +29,20 @@ from nmt_cli.corpus.duplicates import (
     repeated_rows,
     rows_sharing,
 )
+from nmt_cli.corpus.workers import WorkerPool
 from nmt_cli.data.directory import SplitWriter
 from nmt_cli.errors import CorpusError
 from nmt_cli.files.languages import text_names
-from nmt_cli.preprocessing.encoding import Page, PageEncoder, SplitStatistics, Spool
+from nmt_cli.preprocessing.encoding import (
+    Page,
+    PageEncoder,
+    SplitStatistics,
+    Spool,
+    SpooledPage,
+    SpooledRows,
+)
 from nmt_cli.vocabulary import Vocabularies
+from nmt_cli.vocabulary.token_ids import Ragged
 
 _PAGE = 8192
 # The state of a row; the names are the reasons in the data card.
@@ -113,11 +122,49 @@ def read_heldout(name: str, specs: Sequence[Spec], inspector: Callable[[Spec], I
     return whole
 
 
+class CleanedBlock(NamedTuple):
+    """The pairs of a block that are kept, and what was observed in the block."""
+
+    lines: NDArray[np.int64]
+    source: Ragged  # as UTF-8 bytes
+    target: Ragged
+    source_fingerprints: Fingerprints
+    target_fingerprints: Fingerprints
+    dropped: list[Dropped]
+    inspector: Inspector
+
+
+@dataclass(frozen=True)
+class BlockCleaner:
+    """Cleans and inspects a block of the corpus with the given number."""
+
+    cleaner: Cleaner
+    source_lang: str
+    target_lang: str
+
+    def __call__(self, numbered: tuple[int, Block]) -> CleanedBlock:
+        """Clean one block."""
+        number, block = numbered
+        inspector = Inspector("", source_lang=self.source_lang, target_lang=self.target_lang)
+        inspector.observe(block)
+        cleaned = self.cleaner.clean(number, block)
+        return CleanedBlock(
+            np.array(cleaned.lines, np.int64),
+            Ragged.from_texts(cleaned.source),
+            Ragged.from_texts(cleaned.target),
+            cleaned.source_fingerprints,
+            cleaned.target_fingerprints,
+            cleaned.dropped,
+            inspector,
+        )
+
+
 class TrainingText:
     """The pairs that passed the text filters, with a mark for each that a later stage removes."""
 
     def __init__(self, scratch: Path, corpora: int) -> None:
-        self._spool = Spool(scratch / "text.arrow")
+        self._spool = Spool(scratch / "text")
+        self.path = self._spool.path
         self._fingerprints = FingerprintFile(scratch / "fingerprints")
         self._marks_path = scratch / "marks"
         self.pairs_read = [0] * corpora
@@ -129,21 +176,22 @@ class TrainingText:
         inspector: Callable[[Spec], Inspector],
         drop_log: DropLog,
         progress: Callable[[int], None],
+        pool: WorkerPool,
     ) -> None:
-        """Read and clean all corpora, in this process: sending the text to workers would cost more."""
-        for number, spec in enumerate(specs):
-            inspect = inspector(spec)
-            for block in read_pairs(spec):
-                inspect.observe(block)
-                cleaned = cleaner.clean(number, block)
-                self._spool.append(number, cleaned.lines, cleaned.source, cleaned.target)
-                self._fingerprints.append(cleaned.source_fingerprints, cleaned.target_fingerprints)
-                if block.file:
-                    drop_log.start_file(number, *block.file)
-                drop_log.add(Dropped(number, *skipped) for skipped in block.skipped)
-                drop_log.add(cleaned.dropped)
-                self.pairs_read[number] += len(block.source) + len(block.skipped)
-                progress(sum(self.pairs_read))
+        """Read all corpora in this process; clean and inspect them in the workers."""
+        inspectors = [inspector(spec) for spec in specs]
+        blocks = ((number, block) for number, spec in enumerate(specs) for block in read_pairs(spec))
+        clean = BlockCleaner(cleaner, specs[0].source_lang, specs[0].target_lang)
+        for (number, block), cleaned in pool.map(clean, blocks):
+            inspectors[number].add(cleaned.inspector)
+            self._spool.append(number, cleaned.lines, cleaned.source, cleaned.target)
+            self._fingerprints.append(cleaned.source_fingerprints, cleaned.target_fingerprints)
+            if block.file:
+                drop_log.start_file(number, *block.file)
+            drop_log.add(Dropped(number, *skipped) for skipped in block.skipped)
+            drop_log.add(cleaned.dropped)
+            self.pairs_read[number] += len(block.source) + len(block.skipped)
+            progress(sum(self.pairs_read))
         self._spool.finish()
         self._fingerprints.finish()
         # One byte per pair in a memory-mapped file, so that it does not have to fit into memory.
@@ -173,17 +221,20 @@ class TrainingText:
             self._marks[rows_of[name]] = _HELD_OUT
         return [self._extract(name, rows_of[name]) for name in missing if len(rows_of[name])]
 
-    def kept(self) -> Iterator[Page]:
-        """The kept pairs, page by page."""
-        for page in self._spool.pages():
-            yield page.take(np.flatnonzero(self._marks_of(page) == _KEPT))
+    def kept(self) -> Iterator[SpooledRows]:
+        """The kept rows of each page."""
+        for page in self._spool.pages:
+            yield SpooledRows(page, np.flatnonzero(self._marks_of(page) == _KEPT))
 
     def dropped(self) -> Iterator[Dropped]:
         """The dropped pairs, with the reason."""
-        for page in self._spool.pages():
+        for page in self._spool.pages:
             marks = self._marks_of(page)
-            for row in np.flatnonzero((marks != _KEPT) & (marks != _HELD_OUT)).tolist():
-                yield page.dropped(row, _REASONS[int(marks[row])])
+            rows = np.flatnonzero((marks != _KEPT) & (marks != _HELD_OUT))
+            if len(rows):
+                pairs = page.read(self.path, rows)
+                for row, mark in enumerate(marks[rows].tolist()):
+                    yield pairs.dropped(row, _REASONS[mark])
 
     def count_kept(self) -> int:
         """The number of kept pairs."""
@@ -193,15 +244,17 @@ class TrainingText:
         """Mark rows; the first mark of a row is final."""
         self._marks[rows[self._marks[rows] == _KEPT]] = mark
 
-    def _marks_of(self, page: Page) -> NDArray[np.uint8]:
-        return np.asarray(self._marks[page.first : page.first + len(page.source)])
+    def _marks_of(self, page: SpooledPage) -> NDArray[np.uint8]:
+        return np.asarray(self._marks[page.first : page.first + page.rows])
 
     def _extract(self, name: str, rows: NDArray[np.int64]) -> HeldOutSet:
         whole = HeldOutSet(name, FROM_TRAIN)
-        for page in self._spool.pages():
-            own = rows[(rows >= page.first) & (rows < page.first + len(page.source))] - page.first
-            whole.source += [page.source[row] for row in own]
-            whole.target += [page.target[row] for row in own]
+        for page in self._spool.pages:
+            own = rows[(rows >= page.first) & (rows < page.first + page.rows)] - page.first
+            if len(own):
+                pairs = page.read(self.path, own)
+                whole.source += pairs.source
+                whole.target += pairs.target
         return whole
 
 

@@ -27,7 +27,10 @@ Content = TypeVar("Content", bound=TomlTable)
 
 
 class Splits(TomlTable):
-    """SPECs of each set as `nmt preprocess` takes them, or a pair of URLs `https://…,https://…`."""
+    """SPECs of each set as `nmt preprocess` takes them, a pair of URLs `https://…,https://…`, or generated text.
+
+    Generated text is `demo:KIND:SIZE:SET`, as `nmt demo-data` writes it.
+    """
 
     train: tuple[str, ...]
     valid: tuple[str, ...] = ()
@@ -93,7 +96,7 @@ class Expected(TomlTable):
 
     test_set: str
     sentences: int | None = None  # in the test set; a different number means a different test set
-    metric: Literal["BLEU", "chrF2"] = "BLEU"
+    metric: Literal["BLEU", "chrF2", "accuracy"] = "BLEU"
     tokenize: str | None = None  # None: chosen by target language
     lowercase: bool = False
     signature: str  # without sacreBLEU's version

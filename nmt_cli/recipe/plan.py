@@ -303,6 +303,8 @@ class RecipePlan(StepPlan):
         """Score the test set, write a report, and record the scores in the run."""
         expected = self._named.expected
         command = ["evaluate", str(self.run), "--report", str(self.report)]
+        if expected.metric == "accuracy":
+            command += ["--metrics", "accuracy"]
         if expected.tokenize is not None:
             command += ["--tokenize", expected.tokenize]
         if expected.lowercase:

@@ -1,4 +1,7 @@
-"""Which corpora a recipe reads: files below --data DIR, else the hub and the web, from where they are downloaded."""
+"""Which corpora a recipe reads: files below --data DIR, else the hub and the web, from where they are downloaded.
+
+A corpus may be generated as well: `demo:KIND:SIZE:SET`.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from nmt_cli.recipe.definition import Local, NamedRecipe, Recipe
 SETS = ("train", "valid", "test")
 WEB = ("https://", "http://")
 HUB = "hf:"
+DEMO = "demo:"
 _AND = " + "  # between the SPECs of a candidate that consists of several corpora
 SMOKE_PAIRS = {"train": 400, "valid": 40, "test": 60}
 _TIMEOUT = 10.0  # seconds without a response
@@ -61,6 +65,11 @@ def is_hub(spec: str) -> bool:
     return spec.startswith(HUB)
 
 
+def is_demo(spec: str) -> bool:
+    """Whether this is generated."""
+    return spec.startswith(DEMO)
+
+
 def choose_corpora(named: NamedRecipe, data: Path | None, *, smoke: bool) -> Corpora:
     """The corpora below `data` if it is given, else those on the hub and the web."""
     recipe = named.recipe
@@ -88,7 +97,7 @@ def local_sizes(corpora: Corpora, recipe: Recipe) -> list[int]:
     paths: list[Path] = []
     for name in SETS:
         for spec in corpora.of(name):
-            if is_web(spec):
+            if is_web(spec) or is_demo(spec):
                 continue
             if is_hub(spec):
                 paths += sorted(path for path in Path(_dataset(spec)).rglob("*") if path.is_file())
@@ -227,13 +236,16 @@ def fetched(corpora: Corpora, recipe: Recipe, text: Path, *, smoke: bool) -> Cor
 
 
 def _places(corpora: Corpora, name: str, text: Path) -> tuple[str, ...]:
-    """SPECs of one set, with the paths of downloaded files in place of URLs."""
-    return tuple(
-        ",".join(str(text / name / file_name(address)) for address in spec.split(","))
-        if is_web(spec)
-        else spec
-        for spec in corpora.of(name)
-    )
+    """SPECs of one set, with the paths of downloaded and generated files in place of their sources."""
+
+    def place(spec: str) -> str:
+        if is_demo(spec):
+            return str(text / "demo" / spec.rpartition(":")[2])
+        if is_web(spec):
+            return ",".join(str(text / name / file_name(address)) for address in spec.split(","))
+        return spec
+
+    return tuple(map(place, corpora.of(name)))
 
 
 def _excerpt_spec(text: Path, name: str, recipe: Recipe) -> str:
@@ -306,10 +318,23 @@ def _download_all(corpora: Corpora, recipe: Recipe, text: Path, report: Report) 
     places = fetched(corpora, recipe, text, smoke=False)
     for name in SETS:
         for spec, place in zip(corpora.of(name), places.of(name), strict=True):
+            if is_demo(spec):
+                _generate(spec, text / "demo", report)
             if is_web(spec):
                 for address, path in zip(spec.split(","), place.split(","), strict=True):
                     _download(address, Path(path), recipe.sha256.get(file_name(address)), report)
     return places
+
+
+def _generate(spec: str, folder: Path, report: Report) -> None:
+    """Write the corpus of `demo:KIND:SIZE:SET`, all three sets at once; existing files are kept."""
+    from nmt_cli.demo import write
+
+    _, kind, size, _ = spec.split(":")
+    if not folder.exists():
+        report(Progress("generating text", 0))
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        write(folder, int(size), labels=kind == "tenses")
 
 
 def _download(address: str, path: Path, sha256: str | None, report: Report) -> None:

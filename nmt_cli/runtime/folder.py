@@ -110,6 +110,8 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "no_repeat_ngram": (0,),
     "diversity_groups": (1,),
     "diversity_strength": (0.5,),
+    "mbr": ("none",),
+    "mbr_samples": (32,),
 }
 
 

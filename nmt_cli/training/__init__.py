@@ -15,6 +15,7 @@ setup         `start`, `resume`, `start_or_resume`: from directories to a Traine
 settings      settings inherited from the data or from --init, and changed on resume
 trainer       the loop
 learner       one update: forward, backward, step
+minimum_risk  samples of the model and their risks, for minimum risk training
 optimization  optimizer, clipping, loss scale, precision, moving average
 schedule      learning rate, scheduled sampling, when to stop
 validation    cross-entropy, BLEU and chrF; when to validate, and which model becomes the model of the run

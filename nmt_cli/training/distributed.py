@@ -86,6 +86,16 @@ class ProcessGroup:
         local_rank = int(environment.get("LOCAL_RANK", rank))
         return cls(rank, world, local_rank, max(attempt, 1 + restarts), hosts, store)
 
+    @classmethod
+    @contextmanager
+    def joined(cls, *, timeout: float = PROCESS_TIMEOUT) -> Iterator[ProcessGroup]:
+        """Join the other processes, and leave them at the end: exiting with open connections can abort a process."""
+        group = cls.join(timeout=timeout)
+        try:
+            yield group
+        finally:
+            group.close()
+
     @property
     def is_main(self) -> bool:
         """Whether this is the process that writes files and prints."""

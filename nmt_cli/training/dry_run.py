@@ -11,10 +11,12 @@ from statistics import median
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from nmt_cli.config import Resolved
+from nmt_cli.config import Config, Resolved
 from nmt_cli.data.batches import RankBatch, TrainingBatches
 from nmt_cli.data.directory import DataDirectory
+from nmt_cli.model.seq2seq import blank_model
 from nmt_cli.run import RunDirectory
 from nmt_cli.training.distributed import ProcessGroup
 from nmt_cli.training.learner import Learner
@@ -23,6 +25,16 @@ from nmt_cli.training.setup import Machine, make_batches, make_learner, warm_sta
 
 TIMED_UPDATES = 6  # after one that is not timed
 TIME_LIMIT = 20.0  # seconds; no further updates after this
+COUNTED_BATCHES = 3
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What an update consists of, on average: the same on any hardware."""
+
+    operations: float  # floating-point operations of matrix products, forward and backward
+    kernels: float  # operations that are not mere views
+    tokens: float  # target tokens
 
 
 @dataclass(frozen=True)
@@ -38,17 +50,20 @@ class RunEstimate:
     weights_bytes: int  # weights, gradients, optimizer and moving average
     activations_bytes: int  # saved by the forward pass of the largest batch for the backward pass
     seconds_per_update: float
+    workload: Workload | None  # if it was asked for
 
     @property
-    def seconds_per_epoch(self) -> float:
-        """Not including validation."""
-        return self.seconds_per_update * self.updates_per_epoch
+    def updates(self) -> int | None:
+        """Of the whole run, unless it stops early; None without a limit."""
+        train = self.resolved.config.train
+        limits = [train.max_updates, train.max_epochs * self.updates_per_epoch]
+        return min((limit for limit in limits if limit), default=None)
 
 
 def estimate_run(
-    data: Path, settings: Resolved, *, init: Path | None = None, machine: Machine
+    data: Path, settings: Resolved, *, init: Path | None = None, machine: Machine, count: bool = False
 ) -> RunEstimate:
-    """Check settings and data as `start` does, and measure a few updates."""
+    """Check settings and data as `start` does, and measure a few updates; `count` their operations too."""
     opened = DataDirectory.open(data)
     other = RunDirectory.open(init) if init is not None else None
     if other is not None:
@@ -63,6 +78,7 @@ def estimate_run(
     accumulate = resolved.config.train.accumulate
     activations = _saved_bytes(learner, _largest(batches, opened))
     seconds = _seconds_per_update(learner, batches, accumulate)
+    workload = _count(learner, batches, opened, resolved.config) if count else None
     parameters = sum(parameter.numel() for parameter in learner.model.parameters())
     state = sum(tensor.nbytes for tensor in [*learner.state().values(), *learner.weights().values()])
     return RunEstimate(
@@ -75,6 +91,7 @@ def estimate_run(
         weights_bytes=state + 4 * parameters,
         activations_bytes=activations,
         seconds_per_update=seconds,
+        workload=workload,
     )
 
 
@@ -113,3 +130,41 @@ def _seconds_per_update(learner: Learner, batches: TrainingBatches, accumulate: 
         if len(times) > 1 and time.monotonic() - began > TIME_LIMIT:
             break
     return median(times[1:])
+
+
+class _Kernels(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts the operations that compute or copy something."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        aliases = [result.alias_info for result in func._schema.returns]
+        self.count += not any(alias is not None and not alias.is_write for alias in aliases)
+        return func(*args, **(kwargs or {}))
+
+
+def _count(learner: Learner, batches: TrainingBatches, data: DataDirectory, config: Config) -> Workload:
+    """Kernels of one update on this device, and operations of a few batches on `meta`, where nothing is computed."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    accumulate, meta = config.train.accumulate, torch.device("meta")
+    with _Kernels() as kernels:
+        learner.update(1, list(islice(batches.stream(1), accumulate)), 1e-6)
+    sizes = len(data.vocabularies.source), len(data.vocabularies.target)
+    with meta:
+        model = blank_model(config.model, *sizes, shared=data.vocabularies.joint).train()
+    counted = list(islice(batches.stream(1), COUNTED_BATCHES))
+    with FlopCounterMode(display=False, custom_mapping={torch.ops.aten.addmm_: _addmm_operations}) as counter:
+        for rank_batch in counted:
+            assert rank_batch.batch is not None
+            model.loss(rank_batch.batch.to(meta)).total.backward()  # type: ignore[no-untyped-call]
+    share = accumulate / len(counted)
+    tokens = sum(rank_batch.tokens for rank_batch in counted)
+    return Workload(counter.get_total_flops() * share, kernels.count, tokens * share)
+
+
+def _addmm_operations(total: torch.Size, a: torch.Size, b: torch.Size, **_: object) -> int:
+    """Of total += a b, given shapes; torch does not count it."""
+    return 2 * a[0] * a[1] * b[1]

@@ -17,6 +17,7 @@ from nmt_cli.errors import TrainingError
 from nmt_cli.model import ScheduledSampling, Seq2Seq
 from nmt_cli.run.weights import load_weights, weights_of
 from nmt_cli.training.distributed import ProcessGroup
+from nmt_cli.training.minimum_risk import MinimumRisk
 from nmt_cli.training.optimization import MovingAverage, Optimization, Precision
 from nmt_cli.training.schedule import sampling_probability
 
@@ -33,12 +34,15 @@ class Learner:
         precision: Precision,
         group: ProcessGroup,
         compiled: bool = False,
+        risk: MinimumRisk | None = None,
     ) -> None:
+        """`risk` draws the candidates of minimum risk training, instead of cross-entropy."""
         self.model = model.to(device).train()
         self.device = device
         self.precision = precision
         self._config = config
         self._group = group
+        self._risk = risk
         self.optimization = Optimization(self.model, config, scaled=precision.scaled)
         self._average = MovingAverage(self.model, config.ema_decay) if config.ema_decay else None
         # Any: torch's wrappers lose the signature.
@@ -67,21 +71,31 @@ class Learner:
             sampling_probability(self._config, update), self._config.sampled_word
         )
         with self.readable_errors():
-            for rank_batch in rank_batches:
+            for index, rank_batch in enumerate(rank_batches):
                 last = rank_batch is rank_batches[-1]
+                seed = _seed(self._config.seed, update, self._group.rank, index)
                 with nullcontext() if last or self._group.world == 1 else self._forward.no_sync():
-                    self._accumulate(rank_batch.batch, tokens, scheduled_sampling)
+                    self._accumulate(rank_batch.batch, tokens, scheduled_sampling, seed)
             self.optimization.step(rate)
             if self._average:
                 self._average.update(update)
 
-    def _accumulate(self, batch: Batch | None, tokens: int, scheduled_sampling: ScheduledSampling) -> None:
+    def _accumulate(
+        self, batch: Batch | None, tokens: int, scheduled_sampling: ScheduledSampling, seed: int
+    ) -> None:
+        risks = None
         with self.precision.autocast():
+            moved = (batch or self._empty_batch).to(self.device)
+            if self._risk is not None and batch is not None:
+                moved, risks = self._risk.draw(self.model, moved, seed)
             loss = self._forward(
-                (batch or self._empty_batch).to(self.device),
+                moved,
                 label_smoothing=self._config.label_smoothing,
                 scheduled_sampling=scheduled_sampling,
                 token_fraction=self._config.loss_share,
+                tokens_per_sentence=self._config.loss_words,
+                guided_alignment=self._config.guided_alignment,
+                risks=risks,
             )
         # DistributedDataParallel averages over processes, but every token of the update should have the same weight.
         weight = self._group.world / tokens if batch is not None else 0.0

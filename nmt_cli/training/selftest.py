@@ -14,7 +14,14 @@ from functools import partial
 
 import torch
 
-from nmt_cli.config import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS, ModelConfig, SearchConfig, TrainConfig
+from nmt_cli.config import (
+    CAPTION_PRESETS,
+    LANGUAGE_MODEL_PRESETS,
+    TRANSLATION_PRESETS,
+    ModelConfig,
+    SearchConfig,
+    TrainConfig,
+)
 from nmt_cli.data.batches import Batch, RankBatch, collate
 from nmt_cli.model import Seq2Seq, build_model
 from nmt_cli.model.device import choose_device, set_threads
@@ -24,6 +31,7 @@ from nmt_cli.training.learner import Learner
 from nmt_cli.training.optimization import Precision, choose_precision
 
 VOCABULARY = 60
+SIDE = 16  # of an image, in pixels
 UPDATES = 30  # to learn the task
 LEARNED = 0.8  # of the first loss
 SKIPPED = 16  # updates that fp16 may need to find its loss scale
@@ -49,7 +57,7 @@ def selftest(device: str, threads: int | None = None) -> Iterator[Check]:
     """Check everything on this device, and yield each result as soon as it is there."""
     set_threads(threads)
     place = choose_device(device)
-    for preset in (*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS):
+    for preset in (*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS, *CAPTION_PRESETS):
         is_language_model = preset in LANGUAGE_MODEL_PRESETS
         yield _checked("loss and gradients", preset, partial(_compare_gradients, preset, place))
         if not is_language_model:
@@ -80,8 +88,8 @@ def _model(preset: str, device: torch.device, **settings: object) -> Seq2Seq:
     return build_model(config, VOCABULARY, VOCABULARY, shared=True, generator=generator).to(device)
 
 
-def _batch(rows: int, length: int, vocabulary: int = VOCABULARY) -> Batch:
-    """Sentences of several lengths, to be copied."""
+def _batch(preset: str, rows: int, length: int, vocabulary: int = VOCABULARY) -> Batch:
+    """Sentences of several lengths, to be copied; or to be recalled when an image of noise is seen."""
     random = torch.Generator().manual_seed(2)
     sentences = [
         torch.randint(
@@ -89,7 +97,11 @@ def _batch(rows: int, length: int, vocabulary: int = VOCABULARY) -> Batch:
         ).tolist()
         for row in range(rows)
     ]
-    return collate(sentences, sentences)
+    batch = collate(sentences, sentences)
+    if preset in CAPTION_PRESETS:
+        images = torch.randint(256, (rows, SIDE, SIDE, 3), dtype=torch.uint8, generator=random)
+        batch = batch._replace(source=images)
+    return batch
 
 
 def _learner(model: Seq2Seq, device: torch.device, precision: Precision) -> Learner:
@@ -116,7 +128,7 @@ def _exact_products() -> Iterator[None]:
 
 
 def _compare_gradients(preset: str, device: torch.device) -> str:
-    batch, found = _batch(8, 9), []
+    batch, found = _batch(preset, 8, 9), []
     with _exact_products():
         for place, dtype in ((torch.device("cpu"), torch.float64), (device, torch.float32)):
             model = _model(preset, place).to(dtype).train()
@@ -134,7 +146,7 @@ def _compare_gradients(preset: str, device: torch.device) -> str:
 
 
 def _compare_search(preset: str, device: torch.device) -> str:
-    batch = _batch(6, 9)
+    batch = _batch(preset, 6, 9)
     config = SearchConfig(beam_size=4, max_length=20)
     best = []
     with _exact_products(), torch.inference_mode():
@@ -151,7 +163,7 @@ def _compare_search(preset: str, device: torch.device) -> str:
 
 def _learn(preset: str, device: torch.device) -> str:
     precision = choose_precision(TrainConfig(), device)
-    learner, batch = _learner(_model(preset, device), device, precision), _rank_batch(_batch(16, 8))
+    learner, batch = _learner(_model(preset, device), device, precision), _rank_batch(_batch(preset, 16, 8))
     losses = []
     for update in range(1, UPDATES + 1):
         learner.update(update, [batch], 5e-3)
@@ -165,7 +177,7 @@ def _learn(preset: str, device: torch.device) -> str:
 
 def _update_without_waiting(preset: str, device: torch.device) -> str:
     learner = _learner(_model(preset, device), device, choose_precision(TrainConfig(), device))
-    batch = _rank_batch(_batch(16, 8).pin())
+    batch = _rank_batch(_batch(preset, 16, 8).pin())
     learner.update(1, [batch], 1e-3)  # allocates
     torch.cuda.synchronize(device)
     torch.cuda.set_sync_debug_mode("error")
@@ -207,7 +219,7 @@ def _speed(precision: str, device: torch.device) -> str:
         config, vocabulary, vocabulary, shared=True, generator=torch.Generator().manual_seed(1)
     )
     learner = _learner(model, device, Precision(precision, device.type))
-    batch = _rank_batch(_batch(rows, 25, vocabulary))
+    batch = _rank_batch(_batch("luong2015", rows, 25, vocabulary))
     learner.update(1, [batch], 1e-3)
     _finish(device)
     start, updates = time.monotonic(), 20 if device.type == "cuda" else 2

@@ -43,7 +43,7 @@ class Changes:
 def with_data_settings(settings: Resolved, data: DataDirectory) -> Resolved:
     """The settings of a run on `data`, from which the sections `data` and `vocabulary` are inherited.
 
-    Settings that no layer has set get the defaults for a corpus of this size.
+    Settings that no layer has set get the defaults for a corpus of this size, and word vectors their own dropout.
     """
     names = [name for name in setting_names() if name.startswith(("data.", "vocabulary."))]
     _check_sides(settings, data)
@@ -51,7 +51,17 @@ def with_data_settings(settings: Resolved, data: DataDirectory) -> Resolved:
     inherited = _inherit(settings, data.resolved, names, "data directory", f"{data.path} was made with")
     pairs = len(data.train)
     scaled = {name: value for name, value in corpus_defaults(pairs).items() if not _explicit(inherited, name)}
-    return _replace(inherited, scaled, dict.fromkeys(scaled, f"{DEFAULT} for {pairs:,} pairs"))
+    scaled_settings = _replace(inherited, scaled, dict.fromkeys(scaled, f"{DEFAULT} for {pairs:,} pairs"))
+    return _with_input_dropout(scaled_settings)
+
+
+def _with_input_dropout(settings: Resolved) -> Resolved:
+    """With a number for the dropout on word vectors; in runs of earlier versions, none means that of all layers."""
+    model = settings.config.model
+    if model.input_dropout is not None or model.cell == "transformer":
+        return settings
+    name = "model.input_dropout"
+    return _replace(settings, {name: round(model.dropout / 3, 6)}, {name: f"{DEFAULT}: model.dropout / 3"})
 
 
 def _check_sides(settings: Resolved, data: DataDirectory) -> None:
@@ -70,9 +80,10 @@ def _check_sides(settings: Resolved, data: DataDirectory) -> None:
             f"model.encoder_layers = {model.encoder_layers} needs a source, but the text in {data.path} is monolingual",
             hint="leave out model.encoder_layers and the settings that depend on it",
         )
+    *others, last = LANGUAGE_MODEL_PRESETS
     raise ConfigError(
         f"model.preset = {model.preset} needs a source, but the text in {data.path} is monolingual",
-        hint=f"choose a language model: --preset {' or '.join(LANGUAGE_MODEL_PRESETS)}",
+        hint=f"choose a language model: --preset {', '.join(others)} or {last}",
     )
 
 
@@ -83,7 +94,8 @@ def _with_shape(settings: Resolved, data: DataDirectory) -> Resolved:
     values: dict[str, Any] = {"model.source": data.images.kind}
     if data.images.kind == "features":
         values["model.feature_shape"] = data.images.shape
-        values["model.image_grid"] = ModelConfig.model_fields["image_grid"].default
+        for name in ("image_grid", "image_network"):  # there is no network
+            values[f"model.{name}"] = ModelConfig.model_fields[name].default
     chosen = [name for name in values if _explicit(settings, name) and not _from_preset(settings, name)]
     wrong = [
         f"{name} = {_value(settings, name)}" for name in chosen if _value(settings, name) != values[name]

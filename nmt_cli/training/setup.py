@@ -8,10 +8,12 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from nmt_cli.config import Config, Resolved, resolve
 from nmt_cli.config.defaults import DEVICE, PROCESS_TIMEOUT
+from nmt_cli.data.aligner import Aligner
 from nmt_cli.data.batches import TrainingBatches
 from nmt_cli.data.directory import DataDirectory, preset_for
 from nmt_cli.errors import ConfigError, DirectoryError, UsageError
@@ -25,6 +27,7 @@ from nmt_cli.run.logs import MetricsLog, check_tensorboard, has_events, has_tens
 from nmt_cli.run.weights import tensor_bytes, weights_of
 from nmt_cli.training.distributed import ProcessGroup
 from nmt_cli.training.learner import Learner
+from nmt_cli.training.minimum_risk import MinimumRisk
 from nmt_cli.training.optimization import choose_precision
 from nmt_cli.training.reports import Clock, EndReport, Report, RunState, WarningReport
 from nmt_cli.training.run_writer import RunWriter, snapshot
@@ -112,11 +115,8 @@ def start_or_resume(
 def _joined(machine: Machine) -> Iterator[ProcessGroup]:
     if machine.tensorboard:
         check_tensorboard()
-    group = ProcessGroup.join(timeout=machine.process_timeout)
-    try:
+    with ProcessGroup.joined(timeout=machine.process_timeout) as group:
         yield group
-    finally:
-        group.close()
 
 
 def _start(
@@ -206,19 +206,35 @@ def make_learner(data: DataDirectory, config: Config, group: ProcessGroup, machi
         generator=torch.Generator().manual_seed(config.train.seed),
     )
     return Learner(
-        model, config.train, device=device, precision=precision, group=group, compiled=machine.compiled
+        model,
+        config.train,
+        device=device,
+        precision=precision,
+        group=group,
+        compiled=machine.compiled,
+        risk=MinimumRisk(data, config) if config.train.objective == "mrt" else None,
     )
 
 
 def make_batches(
     data: DataDirectory, config: Config, group: ProcessGroup, device: torch.device
 ) -> TrainingBatches:
-    """The training batches of this process."""
+    """The training batches of this process.
+
+    Word alignments for guided attention are a function of the data, so they are computed again on resume.
+    """
+    links = None
+    if config.train.guided_alignment:
+        rows = np.arange(len(data.train))
+        source, target = data.train.gather(rows, "source"), data.train.gather(rows, "target")
+        sizes = len(data.vocabularies.source), len(data.vocabularies.target)
+        links = Aligner.train(source, target, sizes).align(source, target)
     return TrainingBatches(
         data.train,
         config.train,
         corpora=data.corpora,
         vocabularies=data.vocabularies,
+        links=links,
         rank=group.rank,
         world=group.world,
         pin=device.type == "cuda",

@@ -10,6 +10,7 @@ from nmt_cli.config import TrainConfig
 from nmt_cli.data.batches import RankBatch, TrainingBatches, prefetch
 from nmt_cli.errors import OutputError, TrainingError
 from nmt_cli.files.atomic import cannot_write
+from nmt_cli.model.device import return_free_memory
 from nmt_cli.run.directory import Lock
 from nmt_cli.run.weights import tensor_bytes
 from nmt_cli.training.distributed import ProcessGroup
@@ -219,6 +220,7 @@ class Trainer:
                 yield self._save()  # several processes cannot stop a validation, and SIGKILL may follow SIGTERM soon
             with self._clock.paused(), self._learner.readable_errors():
                 report = self._selection.validate(self._learner.inference_model)
+            return_free_memory()
             if report is not None:
                 yield report
                 yield from self._warn_of_slow_validation()

@@ -107,8 +107,8 @@ class Validator:
         self._texts = texts[0][:count]
         self._references = [column[:count] for column in references]
         self._calibration_texts = texts[0][:MAX_SENTENCES]
-        self._search = config.search.model_copy(
-            update={"beam_size": config.train.validate_beam, "n_best": 1, "sampling": False}
+        self._search = config.search.without_mbr(
+            beam_size=config.train.validate_beam, n_best=1, sampling=False
         )
         self.is_language_model = config.model.is_language_model
         count_shown = min(config.train.samples, count)
@@ -175,7 +175,7 @@ class Validator:
 
     def confident_translations(self, model: Seq2Seq) -> list[Translation]:
         """Translations of a part of the validation set with scores, found as `nmt translate` does."""
-        search = self._config.search.model_copy(update={"n_best": 1, "sampling": False})
+        search = self._config.search.without_mbr(n_best=1, sampling=False)
         return self._found(model, self._calibration_texts, Details(scores=True), search)
 
     def _found(

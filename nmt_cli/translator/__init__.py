@@ -1,15 +1,17 @@
 """Text to text with a model. Reading order:
 
-translator        `Translator`: segment, encode, search in batches of similar length, decode, restore the order
-captioner         `Captioner`: the same with images as sources
-segmentation      lines → segments: normalized, and split where a line is too long
-terminology       terms that translations must contain, and words that they must not
-constraints       terms and banned words as token ids, for search
-translation       `Translation`: from hypotheses, and from the segments of a line; words, alignments, <unk>
-forced_decoding   how probable given translations are
-loading           run directories → models
-streaming         an endless input, window by window; lines of JSON with terms and prefixes of their own
-confidence        how confident the model is on the validation set, and the threshold for a warning
+translator          `Translator`: segment, encode, search in batches of similar length, decode, restore the order
+captioner           `Captioner`: the same with images as sources
+segmentation        lines → segments: normalized, and split where a line is too long
+terminology         terms that translations must contain, and words that they must not
+constraints         terms and banned words as token ids, for search
+translation         `Translation`: from hypotheses, and from the segments of a line; words, alignments, <unk>
+minimum_bayes_risk  the candidate with the highest expected chrF or BLEU
+reranking           an order of candidates that other models prefer
+forced_decoding     how probable given translations are
+loading             run directories → models
+streaming           an endless input, window by window; lines of JSON with terms and prefixes of their own
+confidence          how confident the model is on the validation set, and the threshold for a warning
 """
 
 from nmt_cli.translator.captioner import Captioner

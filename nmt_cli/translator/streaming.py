@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from nmt_cli.config.defaults import WINDOW
 from nmt_cli.errors import CorpusError, did_you_mean
@@ -17,6 +17,8 @@ from nmt_cli.translator.translation import Details, Translation
 from nmt_cli.translator.translator import Translator
 
 _KEYS = ("source", "terms", "prefix")
+
+Line = TypeVar("Line", str, tuple[str, str])
 
 
 class TranslationRequest(NamedTuple):
@@ -92,32 +94,49 @@ def translate_stream(
     progress   called with the number of lines after each batch
     """
     for part in windows(lines, window):
-        terms, sources = None, part
-        prefixes = [prefix] * len(part) if prefix else None
-        if requests:
-            parsed = [parse_request(number, line) for number, line in enumerate(part, start=first + 1)]
-            sources, terms = [one.source for one in parsed], [one.terms for one in parsed]
-            prefixes = [prefix if one.prefix is None else one.prefix for one in parsed]
-        translations = translator.translate(
-            sources, details=details, prefixes=prefixes, terms=terms, first_line=first, progress=progress
+        yield translate_window(
+            translator, part, first, details=details, prefix=prefix, requests=requests, progress=progress
         )
-        yield LineWindow(first, sources, translations)
-        first += len(sources)
+        first += len(part)
 
 
-class WindowShare:
+def translate_window(
+    translator: Translator,
+    lines: Sequence[str],
+    first: int,
+    *,
+    details: Details,
+    prefix: str = "",
+    requests: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> LineWindow:
+    """The lines of one window; the options are those of `translate_stream`."""
+    terms, sources = None, lines
+    prefixes = [prefix] * len(lines) if prefix else None
+    if requests:
+        parsed = [parse_request(number, line) for number, line in enumerate(lines, start=first + 1)]
+        sources, terms = [one.source for one in parsed], [one.terms for one in parsed]
+        prefixes = [prefix if one.prefix is None else one.prefix for one in parsed]
+    translations = translator.translate(
+        sources, details=details, prefixes=prefixes, terms=terms, first_line=first, progress=progress
+    )
+    return LineWindow(first, sources, translations)
+
+
+class WindowShare(Generic[Line]):
     """The windows of a stream that this process takes, each with the number of its first line.
 
     All processes read the whole stream, and whoever is ready takes the next window. A window does not depend on the
     others, so the translations are those of a single process.
     """
 
-    def __init__(self, lines: Iterable[str], claim: Callable[[], int], *, window: int, first: int) -> None:
+    def __init__(self, lines: Iterable[Line], claim: Callable[[], int], *, window: int, first: int) -> None:
         """`claim` returns 0, 1, 2 …, each number in one process only; `first` is the number of the first line."""
-        self._lines, self._claim, self._window = lines, claim, window
+        self._lines: Iterable[Line] = lines
+        self._claim, self._window = claim, window
         self.end = first  # number of lines read so far, counted from the beginning of the text
 
-    def __iter__(self) -> Iterator[tuple[int, list[str]]]:
+    def __iter__(self) -> Iterator[tuple[int, list[Line]]]:
         claimed = self._claim()
         for number, lines in enumerate(windows(self._lines, self._window)):
             first = self.end
@@ -137,7 +156,13 @@ def score_stream(
     """Scores of given translations, in order."""
     first = 0
     for lines in windows(pairs, window):
-        sources, targets = [source for source, _ in lines], [target for _, target in lines]
-        translations = translator.score(sources, targets, details=details, first_line=first)
-        yield LineWindow(first, sources, translations)
+        yield score_window(translator, lines, first, details)
         first += len(lines)
+
+
+def score_window(
+    translator: Translator, pairs: Sequence[tuple[str, str]], first: int, details: Details
+) -> LineWindow:
+    """Scores of the pairs of one window; the number of the first one is `first`, from 0."""
+    sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+    return LineWindow(first, sources, translator.score(sources, targets, details=details, first_line=first))

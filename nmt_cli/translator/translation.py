@@ -185,7 +185,8 @@ def join_segments(
     """The translation of a line from those of its segments; its i-th best joins the i-th best of each segment.
 
     A segment with fewer than i translations contributes its last one. log P is the sum over the segments, and the score
-    is that of a translation with this log P and as many tokens (without coverage penalty).
+    is that of a translation with this log P and as many tokens (without coverage penalty); with minimum Bayes risk
+    decoding, it is the mean of the segments' expected utilities.
     """
     if len(segments) == 1:
         return segments[0]
@@ -206,6 +207,8 @@ def _join(segments: Sequence[Translation], separators: Sequence[str], config: Se
         log_p = sum(segment.log_probability or 0.0 for segment in segments)
         length = sum(len(segment.target_pieces) for segment in segments)
         score = float(LengthNormalization.of(config).score(torch.tensor(log_p), length))
+        if config.mbr != "none":
+            score = sum(segment.score or 0.0 for segment in segments) / len(segments)
     if first.token_log_probabilities is not None:
         tokens = tuple(chain.from_iterable(segment.token_log_probabilities or () for segment in segments))
     if first.tree is not None:

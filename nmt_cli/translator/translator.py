@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self, overload
 
@@ -27,6 +28,7 @@ from nmt_cli.data.batch_plan import cut_in_order
 from nmt_cli.data.batches import pad_source
 from nmt_cli.data.images import ImageRows
 from nmt_cli.errors import CorpusError, UsageError
+from nmt_cli.metrics import tokenizer_for
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.device import choose_device
 from nmt_cli.model.fast.step_layout import prepare_for_search
@@ -37,6 +39,7 @@ from nmt_cli.translator.confidence import Calibration, read_calibration
 from nmt_cli.translator.constraints import Terminology, banned_words, phrases_of, word_continuations
 from nmt_cli.translator.forced_decoding import MAX_TOKENS, PairScorer
 from nmt_cli.translator.loading import load_models
+from nmt_cli.translator.minimum_bayes_risk import choose_minimum_risk
 from nmt_cli.translator.segmentation import Segment, SegmentedLine, check_prefixes, segment_lines
 from nmt_cli.translator.terminology import BannedList, Glossary, TermPair
 from nmt_cli.translator.translation import (
@@ -125,6 +128,11 @@ class Translator:
             paths, device=place, search=search, language_model=language_model, images=cls.reads_images
         )
         run, config = loaded.run, loaded.search
+        if language_model and config.mbr != "none":
+            raise UsageError(
+                f"search.mbr = {config.mbr} is for translations, not for the texts of a language model",
+                hint="set search.mbr = none",
+            )
         if int8 and place.type != "cpu":
             raise UsageError(f"int8 needs a CPU, not {place.type}", hint="set the device to cpu")
         quantized = set[str]()
@@ -265,19 +273,28 @@ class Translator:
             vocabulary=self.vocabularies.source,
             max_tokens=self.max_tokens,
         )
-        waiting = [(line, self._keys(line, terms)) for line in lines]
-        distinct = list(dict.fromkeys(key for _, keys in waiting for key in keys))
+        keys_of = [self._keys(line, terms) for line in lines]
+        used_by: dict[Segment, list[int]] = {}
+        for index, keys in enumerate(keys_of):
+            for key in dict.fromkeys(keys):
+                used_by.setdefault(key, []).append(index)
+        missing = [len(set(keys)) for keys in keys_of]
         done: dict[Segment, Translation] = {}
-        for segments, translations in self._search(distinct, details):
+        for segments, translations in self._search(list(used_by), details):
             done.update(zip(segments, translations, strict=True))
-            ready = [(line, keys) for line, keys in waiting if all(key in done for key in keys)]
+            ready = []
+            for index in chain.from_iterable(used_by[segment] for segment in segments):
+                missing[index] -= 1
+                ready += [index] if not missing[index] else []
             if ready:
-                waiting = [(line, keys) for line, keys in waiting if not all(key in done for key in keys)]
+                ready.sort()
                 yield (
-                    np.array([line.row for line, _ in ready], np.int64),
+                    np.array([lines[index].row for index in ready], np.int64),
                     [
-                        join_segments([done[key] for key in keys], line.separators, self.config)
-                        for line, keys in ready
+                        join_segments(
+                            [done[key] for key in keys_of[index]], lines[index].separators, self.config
+                        )
+                        for index in ready
                     ],
                 )
 
@@ -379,7 +396,7 @@ class Translator:
         required: list[list[Phrase]] = []
         if any(segment.required for segment in segments):
             required = [phrases_of(segment.required, target) for segment in segments] + [[]] * padding
-        n_best = self.config.n_best > 1
+        n_best = self.config.candidates > 1
         tree = SearchTree() if details.tree else None
         with self._autocast():
             memory = self._scorer.encode(source.to(self.device), lengths)
@@ -387,7 +404,7 @@ class Translator:
                 self._scorer,
                 memory,
                 lengths,
-                self.config,
+                self.config.without_mbr(n_best=self.config.candidates),
                 banned=target.banned,
                 words=self.terminology.words,
                 prefix=prefixes,
@@ -410,10 +427,16 @@ class Translator:
                 details,
                 n_best=n_best,
             )
+            if self.config.mbr != "none":
+                translation = choose_minimum_risk(translation, self.config, self._bleu_tokenizer)
             if tree is not None:
                 translation = replace(translation, tree=tuple(map(tuple, tree.steps(row))))
             translations.append(translation)
         return translations
+
+    @property
+    def _bleu_tokenizer(self) -> str:
+        return tokenizer_for("" if self.languages is None else self.languages[1])
 
     def _pad(self, sources: Ragged | ImageRows) -> tuple[Tensor, Tensor]:
         """What the encoder reads, and how many positions each source has."""

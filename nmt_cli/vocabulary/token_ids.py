@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,29 @@ class Ragged:
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         offsets = offsets_of(lengths)
         return cls(np.fromiter(chain.from_iterable(rows), dtype, int(offsets[-1])), offsets)
+
+    @classmethod
+    def from_texts(cls, texts: Sequence[str]) -> Ragged:
+        """The UTF-8 bytes of each text."""
+        joined = np.frombuffer("\n".join(texts).encode(), np.uint8)
+        is_end = joined == ord("\n")
+        ends = np.flatnonzero(is_end)
+        if len(ends) == len(texts) - 1:  # no text contains a line break
+            offsets = np.zeros(len(texts) + 1, np.int64)
+            offsets[1:-1] = ends - np.arange(len(ends))
+            offsets[-1] = len(joined) - len(ends)
+            return cls(joined[~is_end], offsets)
+        rows = [text.encode() for text in texts]
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        return cls(np.frombuffer(b"".join(rows), np.uint8), offsets_of(lengths))
+
+    def texts(self) -> list[str]:
+        """The texts of which the rows are the UTF-8 bytes."""
+        data, ranges = self.values.tobytes(), pairwise(self.offsets.tolist())
+        if data.isascii():
+            text = data.decode()
+            return [text[start:stop] for start, stop in ranges]
+        return [data[start:stop].decode() for start, stop in ranges]
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

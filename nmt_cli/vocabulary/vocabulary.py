@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -125,9 +125,9 @@ class Vocabulary:
     def __hash__(self) -> int:
         return hash(self._model)
 
-    def __reduce__(self) -> tuple[type[Self], tuple[bytes]]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickle only the model, for worker processes."""
-        return type(self), (self._model,)
+        return _received, (self._model,)
 
     @cached_property
     def pieces(self) -> tuple[str, ...]:
@@ -235,6 +235,12 @@ class Vocabulary:
             if token not in (PAD, BOS, EOS)
         ]
         return "".join(pieces).replace(_SPACE, " ").removeprefix(" ")
+
+
+@lru_cache(maxsize=2)
+def _received(model: bytes) -> Vocabulary:
+    """A vocabulary sent to this process; one that is sent with every block of text is loaded once."""
+    return Vocabulary(model)
 
 
 @dataclass(frozen=True)

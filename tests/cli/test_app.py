@@ -75,6 +75,8 @@ MISTAKES = {
         ["data", "--out", "new", "--preset", "nonsense"],
         ["data", "--out", "new", "--set", "train.nonsense=1"],
         ["data", "nowhere.toml", "--out", "new"],
+        ["data", "--dry-run", "--on", "8×Z80"],
+        ["data", "--out", "new", "--on", "8×A100"],
     ],
     "average": [
         *([place, "--out", "new"] for place in NO_RUN),
@@ -99,6 +101,15 @@ MISTAKES = {
         ["run", "--target", "-", "--source", "-"],
         ["run", "--target", "text", "--tokens"],
         ["run", "--target", "text", "--set", "search.nonsense=1"],
+    ],
+    "rerank": [
+        [],
+        *(["-i", "text", "--reverse", place] for place in NO_RUN),
+        ["-i", "nowhere", "--reverse", "run"],
+        ["-i", "text", "--reverse", "run@weight=much"],
+        ["-i", "text", "--reverse", "run", "--tune", "nowhere"],
+        ["-i", "text", "--reverse", "run", "--tune", "text", "--json"],
+        ["--reverse", "run", "--tune", "-"],
     ],
     "generate": [
         *([place, "ba"] for place in NO_RUN),
@@ -153,6 +164,7 @@ MISTAKES = {
         ["run", "--set", "search.nonsense=1"],
         ["run", "--device", "gpu"],
     ],
+    "align": [["-s", "text"], ["-s", "nowhere", "-t", "text"], ["-s", "-", "-t", "-"]],
     "align-eval": [["text"], ["nowhere", "--gold", "text"], ["text", "--gold", "text", "--json", "--plain"]],
     "info": [["text"], ["nowhere"], ["data"]],
     "presets": [["nonsense"]],

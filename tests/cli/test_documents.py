@@ -116,7 +116,7 @@ def test_documents_take_known_texts_from_the_memory_and_mark_similar_ones(
     assert "#, fuzzy\n" in similar
     assert "# nmt: translation of a similar text " in similar
     assert 'msgstr "from a similar text {name} %s"' in similar
-    assert "2 entries translated, 1 of them from the memory, 1 of them from a similar text" in outcome.stderr
+    assert "2 entries translated (1 from the memory, 1 from a similar text in the memory)" in outcome.stderr
     found = json.loads(nmt("translate", run, tmp_path / "a.json", *options[:2]).stdout)
     assert found["a"] == "from the memory 2"
     assert "similar text" not in found["b"]  # JSON cannot mark it

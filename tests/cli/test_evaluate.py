@@ -109,6 +109,23 @@ def test_json_of_alignments_is_what_the_published_schema_says(nmt: Run) -> None:
     assert plain.stdout == "AER = 0.00\n"
 
 
+def test_text_is_aligned_line_by_line(nmt: Run) -> None:
+    write("text.en", ["the dog sleeps", "the cat sleeps", "", "a dog", "a cat", "the dog runs"])
+    write("text.de", ["der Hund schläft", "der Kater schläft", "", "ein Hund", "ein Kater", "der Hund rennt"])
+    outcome = nmt("align", "--source", "text.en", "--target", "text.de")
+    assert outcome.code == 0, outcome.stderr
+    three, two = "0-0 1-1 2-2", "0-0 1-1"
+    assert outcome.stdout.split("\n") == [three, three, "", two, two, three, ""]
+    assert "6 lines, 5 of them aligned with 13 links" in outcome.stderr
+    again = nmt("align", "-s", "text.en", "-t", "-", "--lowercase", "-q", stdin=Path("text.de").read_bytes())
+    assert again.stdout == outcome.stdout
+    assert again.stderr == ""
+    write("short.de", ["der Hund schläft"])
+    unequal = nmt("align", "-s", "text.en", "-t", "short.de")
+    assert unequal.code == 1
+    assert "text.en has 6 lines, short.de has 1" in unequal.error
+
+
 def test_several_alignments_are_ranked_and_their_format_can_be_changed(nmt: Run) -> None:
     write("gold.talp", ["0-0 1-2"])
     write("good.talp", ["0-0 2-1"])

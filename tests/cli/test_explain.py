@@ -201,3 +201,39 @@ def test_self_attention_is_shown_as_one_heat_map_per_layer(
     refused = nmt("explain", run, "ba de fi", "--self-attention")
     assert refused.code == 2
     assert "luong2015 has no self-attention" in refused.error
+
+
+def test_gradients_are_shown_next_to_attention(nmt: Run, run: Path, tmp_path: Path) -> None:
+    files = ("--html", tmp_path / "a.html", "--svg", tmp_path / "a.svg")
+    outcome = nmt("explain", run, "ba de fi", "--gradients", *files)
+    assert outcome.code == 0, outcome.stderr
+    titles = ["gradient norm, as a share of the row", "gradient × input, as a share of the row", "distance"]
+    places = [outcome.stdout.index(title) for title in titles]
+    assert places == sorted(places)
+    [found] = json.loads(nmt("explain", run, "ba de fi", "--gradients", "--json").stdout)
+    assert set(found["gradients"]) == {"norms", "products", "word_norms", "word_products", "by_distance"}
+    assert min(min(row) for row in found["gradients"]["norms"]) >= 0
+    drawing = ElementTree.parse(tmp_path / "a.svg").getroot()
+    assert len(drawing.findall("{http://www.w3.org/2000/svg}svg")) == 3
+    page = (tmp_path / "a.html").read_text("utf-8")
+    assert "gradient × input" in page
+    assert "Gradients by distance" in page
+
+
+def test_gradients_of_several_runs_are_compared_by_distance(
+    nmt: Run, data: Path, run: Path, tmp_path: Path
+) -> None:
+    plain = tmp_path / "plain"
+    train(data, plain, "model.preset=cho2014", "train.max_updates=1")
+    files = ("--html", tmp_path / "a.html", "--svg", tmp_path / "a.svg")
+    outcome = nmt("explain", run, plain, "ba de fi", "ba", "--gradients", *files)
+    assert outcome.code == 0, outcome.stderr
+    assert outcome.stdout.count("gradient norm, as a share") == 4
+    table = outcome.stdout[outcome.stdout.index("mean gradient norm by distance") :]
+    assert table.count("\n") > 5
+    assert table.split("\n")[1].split() == ["distance", run.name, "plain"]
+    assert (tmp_path / "a.svg").read_text("utf-8").count("<polyline") == 2
+    assert "plain" in (tmp_path / "a.html").read_text("utf-8")
+    mistaken = nmt("explain", run, tmp_path, "ba", "--gradients")
+    assert mistaken.code != 0
+    assert "Traceback" not in mistaken.stderr

@@ -19,6 +19,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def transformer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    settings = ("model.preset=radford2018", *LANGUAGE_MODEL[1:])
+    return make_run(tmp_path_factory.mktemp("runs") / "run", settings, prefers_bytes=False)
+
+
+@pytest.fixture(scope="module")
 def word_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = (*LANGUAGE_MODEL, "vocabulary.kind=word", "vocabulary.size=40")
     return make_run(tmp_path_factory.mktemp("runs") / "words", settings, prefers_bytes=False)
@@ -65,7 +71,11 @@ def test_a_carriage_return_within_a_prompt_separates_words_and_ends_no_line(nmt:
     assert found[1].startswith("ba be")
 
 
-def test_json_has_the_probability_of_the_whole_text(nmt: Run, run: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["run", "transformer"])
+def test_json_has_the_probability_of_the_whole_text(
+    nmt: Run, kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    run: Path = request.getfixturevalue(kind)
     (tmp_path / "in").write_text("ba\nde\n")
     outcome = nmt("generate", run, "--input", tmp_path / "in", "--json", "-n", 2, "-o", tmp_path / "out.gz")
     assert outcome.stdout == ""
@@ -80,6 +90,7 @@ def test_json_has_the_probability_of_the_whole_text(nmt: Run, run: Path, tmp_pat
     ]
     (tmp_path / "texts").write_text("".join(f"{one['text']}\n" for one in objects))
     scored = nmt("score", run, "--target", tmp_path / "texts", "--json")
+    assert any(one["tokens"] > 2 for one in objects)
     for one, other in zip(objects, map(json.loads, lines(scored.stdout)), strict=True):
         assert one["perplexity"] == pytest.approx(math.exp(-one["log_probability"] / one["tokens"]), rel=1e-3)
         if one["tokens"] == other["tokens"]:  # what was drawn may be spelled in other pieces

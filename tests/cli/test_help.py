@@ -13,6 +13,7 @@ from .conftest import Run
 
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 USAGE = {
+    "align": "[OPTIONS]",
     "align-eval": "[OPTIONS] HYP...",
     "average": "[OPTIONS] RUN_DIR...",
     "caption": "[OPTIONS] RUN_DIR [IMAGE...]",
@@ -26,6 +27,7 @@ USAGE = {
     "preprocess": "[OPTIONS]",
     "presets": "[OPTIONS] [NAME]",
     "recipe": "[OPTIONS] [NAME]",
+    "rerank": "[OPTIONS]",
     "serve": "[OPTIONS] MODEL...",
     "score": "[OPTIONS] RUN_DIR...",
     "selftest": "[OPTIONS]",

@@ -1,4 +1,4 @@
-"""Several processes translate a file into the bytes that one process writes, whatever was done before."""
+"""Several processes write the bytes that one process writes, whatever was done before."""
 
 import hashlib
 import itertools
@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,57 @@ def test_two_processes_write_the_bytes_of_one_and_keep_what_was_finished(
     (tmp_path / "two.zst.partial.blocks" / "000000000020.txt").write_text("0\nx\n")
     assert translate() == [*one[:12], "done", "before", "the", "crash", *one[16:]]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.zst", "one.zst", "two.zst"]
+
+
+def test_two_processes_score_into_the_bytes_of_one(nmt: Run, run: Path, tmp_path: Path) -> None:
+    for name, lines in (("a", LINES), ("b", LINES[::-1])):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    words = [
+        "score",
+        run,
+        "--source",
+        tmp_path / "a",
+        "--target",
+        tmp_path / "b",
+        "--window",
+        4,
+        "--threads",
+        1,
+    ]
+    one = nmt(*words, "-o", tmp_path / "one")
+    assert one.code == 0
+    two = command(*words, "--processes=2", "-o", tmp_path / "two")
+    assert (tmp_path / "two").read_bytes() == (tmp_path / "one").read_bytes()
+    assert two.strip() == one.stderr.strip()  # the totals of all lines, once
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "one", "two"]
+
+
+def test_two_processes_evaluate_like_one(nmt: Run, run: Path, tmp_path: Path) -> None:
+    for name, factor in (("source", 3), ("reference", 5)):
+        lines = (f"{'ba be bi bo '[: number * factor % 13]}{number}\n" for number in range(600))
+        (tmp_path / name).write_text("".join(lines))
+    words = ["evaluate", run, "-s", tmp_path / "source", "-r", tmp_path / "reference", "--plain", "--quiet"]
+    words += ["--no-record", "--threads", 1, "--samples", 0, "--save-hypotheses"]
+    one = nmt(*words, tmp_path / "one")
+    assert one.code == 0
+    assert len(set((tmp_path / "one").read_text().split("\n"))) > 2
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    shown = command(*words, tmp_path / "two", launcher=torchrun, stream="stdout")
+    assert shown == one.stdout
+    assert (tmp_path / "two").read_bytes() == (tmp_path / "one").read_bytes()
+
+
+def command(*words: object, launcher: Sequence[str] = (), stream: str = "stderr") -> str:
+    """What a command of its own shows."""
+    done = subprocess.run(
+        [sys.executable, *launcher, "-m", "nmt_cli", *map(str, words)],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return str(getattr(done, stream))
 
 
 def job_of(nmt: Run, words: list[str]) -> dict[str, Any]:
@@ -149,6 +201,14 @@ def test_what_several_processes_cannot_share_is_refused(
     outcome = nmt("translate", run, *arguments, "--processes", 2)
     assert outcome.code == 2
     assert outcome.error == f"error: several processes cannot share this: {problem}"
+
+
+def test_files_of_hypotheses_have_nothing_to_share(nmt: Run, tmp_path: Path) -> None:
+    for name in ("hyp", "ref"):
+        (tmp_path / name).write_text("ba\n")
+    outcome = nmt("evaluate", tmp_path / "hyp", "-r", tmp_path / "ref", "--processes", 2)
+    assert outcome.code == 2
+    assert outcome.error == "error: several processes cannot share this: hypotheses in files"
 
 
 def test_the_option_is_left_out_of_the_command_of_each_process() -> None:

@@ -503,3 +503,19 @@ def test_a_full_disk_for_messages_loses_no_translation(run: Path) -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, env=ENVIRONMENT, check=False)
     assert done.returncode == 0
     assert done.stdout.count(b"\n") == 1
+
+
+def test_minimum_bayes_risk_decoding_is_an_option_and_a_setting(run: Path, nmt: Run) -> None:
+    text = "".join(f"{line}\n" for line in LINES[:5])
+    option = nmt("translate", run, "--mbr", "chrf", "--beam", 4, "--n-best", 3, "--json", stdin=text)
+    assert option.code == 0, option.stderr
+    setting = nmt(
+        "translate", run, "--set", "search.mbr=chrf", "--beam", 4, "--n-best", 3, "--json", stdin=text
+    )
+    assert setting.stdout == option.stdout
+    for line in map(json.loads, option.stdout.splitlines()):
+        assert line["translation"] == line["n_best"][0]["translation"]
+        assert 0 < line["score"] <= 100
+    alone = nmt("translate", run, "--mbr", "chrf", "--beam", 1, stdin=text)
+    assert alone.code == 2
+    assert "search.mbr = chrf is incompatible with search.beam_size = 1" in alone.error

@@ -133,6 +133,27 @@ class TestAlignment:
         assert f"{abs(shift)} line" in message
         assert ("later" if shift < 0 else "earlier") in message
 
+    def test_blocks_inspected_apart_and_added_equal_a_corpus_inspected_as_a_whole(
+        self, multi30k: Pairs
+    ) -> None:
+        source, target = map(list, zip(*multi30k[:20_000], strict=True))
+        target[9000:9400] = target[9031:9431]
+        source[5000] += "\u2028"
+        parts = [slice(begin, begin + 6000) for begin in range(0, len(source), 6000)]
+        blocks = [Block(part.start + 1, source[part], target[part], {1: "undecodable"}) for part in parts]
+        whole = inspect(iter(blocks), "en-de")
+        added = Inspector("corpus", source_lang="en", target_lang="de")
+        for block in blocks:
+            added.add(inspect(iter([block]), "en-de"))
+        assert added.pairs == whole.pairs
+        assert added.first_pairs == whole.first_pairs
+        assert added.source.profile.hits == whole.source.profile.hits
+        assert added.source.profile.similarity(whole.source.profile) == pytest.approx(1)
+        warnings = whole.warnings()
+        assert {"misaligned", "undecodable"} <= {warning.name for warning in warnings}
+        assert len(warnings) == 3  # and the separator
+        assert added.warnings() == warnings
+
     def test_a_shuffled_corpus_is_misaligned_throughout(self, multi30k: Pairs) -> None:
         target = [pair[1] for pair in multi30k]
         random.Random(1).shuffle(target)

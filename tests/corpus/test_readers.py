@@ -9,6 +9,7 @@ import lzma
 import random
 import sys
 from collections.abc import Callable, Sequence
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -352,3 +353,9 @@ class TestTables:
         [block] = blocks(path, source_lang="en", target_lang="ibo")
         assert len(block.source) == 1500
         assert all(block.source)
+
+
+@given(rows=st.lists(st.tuples(st.text(), st.text()), max_size=5))
+def test_a_block_sent_to_another_process_is_the_same(rows: list[tuple[str, str]]) -> None:
+    block = Block(7, [row[0] for row in rows], [row[1] for row in rows], {0: "malformed"}, {"x": 1})
+    assert copy(block) == block  # by way of __reduce__, like a pickle

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nmt_cli.corpus.workers import ordered_map
+from nmt_cli.corpus.workers import WorkerPool, ordered_map
 from nmt_cli.errors import NmtError
 
 
@@ -43,6 +43,24 @@ def test_many_items_are_done_in_other_processes_and_few_in_this_one() -> None:
 
     assert os.getpid() not in processes(40, 2)
     assert processes(5, 2) == processes(40, 1) == {os.getpid()}
+
+
+class Counting:
+    """Counts its own calls."""
+
+    calls = 0
+
+    def __call__(self, item: int) -> int:
+        self.calls += 1
+        return self.calls
+
+
+def test_a_worker_keeps_its_function_until_the_next_one() -> None:
+    with WorkerPool(2) as pool:
+        for _ in range(2):
+            calls = [calls for _, calls in pool.map(Counting(), range(40))]
+            assert sorted(calls)[:2] in ([1, 1], [1, 2])  # each of one or two workers starts at 1
+            assert max(calls) >= 20
 
 
 def test_items_are_taken_only_as_results_are_used() -> None:

@@ -1,4 +1,5 @@
 import gzip
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from nmt_cli.config import TrainConfig, VocabularyConfig
-from nmt_cli.data.batch_plan import SOURCE_FACTOR, BatchPlan, cut_in_order, plan_epoch
+from nmt_cli.data.batch_plan import SOURCE_FACTOR, BatchPlan, _argsort, _shuffled, cut_in_order, plan_epoch
 from nmt_cli.vocabulary import Vocabulary
 
 Lengths = tuple[NDArray[np.uint16], NDArray[np.uint16]]
@@ -75,6 +76,41 @@ def test_the_plan_is_the_same_on_every_machine() -> None:
     lengths = np.arange(12, dtype=np.uint8) % 5
     plan = plan_epoch(lengths, lengths, TrainConfig(batch_tokens=12), 3)
     assert batches(plan) == [[7, 2, 3], [9], [5, 10, 0, 11, 1, 6], [8, 4]]
+
+
+@pytest.mark.parametrize(
+    ("budget", "weights", "expected"),
+    [
+        ({"batch_tokens": 512}, [], "2798c751286b8c41"),
+        ({"batch_sentences": 50, "pool_batches": 7}, [], "923cb113228490cd"),
+        ({"batch_tokens": 4096}, [(0, 9000, 2.3), (9000, 20_000, 0.4)], "a3adc82db18e35d3"),
+    ],
+)
+def test_the_plan_of_a_corpus_stays_as_it_was(
+    budget: dict[str, int], weights: list[tuple[int, int, float]], expected: str
+) -> None:
+    """Pinned before the plan was made faster."""
+    target = (np.random.Philox(1).random_raw(20_000) % 60).astype(np.uint16)
+    source = (target + np.random.Philox(2).random_raw(20_000) % 9).astype(np.uint16)
+    plan = plan_epoch(source, target, TrainConfig(**budget), 3, weights)
+    content = plan.rows.astype(np.int64).tobytes() + plan.starts.tobytes()
+    assert hashlib.sha256(content).hexdigest()[:16] == expected
+
+
+@pytest.mark.parametrize("count", [0, 1, 63, 64, 1000, 5000])
+def test_shuffling_in_groups_is_sorting_by_random_keys(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nmt_cli.data.batch_plan._SORTED_BITS", 10)
+    monkeypatch.setattr("nmt_cli.data.batch_plan._DRAWN", 100)
+    found, random = np.random.Philox(1), np.random.Philox(1)
+    keys = random.random_raw(count)
+    assert _shuffled(count, found).tolist() == np.argsort(keys, kind="stable").tolist()
+    assert found.random_raw() == random.random_raw()  # drawn once, as far as anyone can see
+
+
+@pytest.mark.parametrize("different", [1, 3, 1000, 2**40])
+def test_tied_keys_keep_their_order(different: int) -> None:
+    keys = np.random.Philox(1).random_raw(3000) % np.uint64(different)
+    assert _argsort(keys, 0).tolist() == np.argsort(keys, kind="stable").tolist()
 
 
 @pytest.mark.parametrize("pairs", [300, 3000, 40_000])

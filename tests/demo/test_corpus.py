@@ -245,3 +245,26 @@ def test_a_place_that_cannot_be_written_is_a_named_error(tmp_path: Path) -> None
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot write"):
         write(tmp_path / "file" / "data", 10)
+
+
+def test_labels_are_the_tenses_of_main_clauses() -> None:
+    corpus = generate(400, labels=True)
+    assert [len(split) for split in corpus] == [400, 20, 20]
+    sentences = [sentence for split in corpus for sentence, _ in split]
+    assert len(sentences) == len(set(sentences))
+    labels = Counter(label for split in corpus for _, label in split)
+    assert set(labels) == {"present", "past", "future", "order"}
+    for sentence, label in (pair for split in corpus for pair in split):
+        assert label != "future" or re.search(r"\b([Ww]ill|[Ww]on't)\b", sentence), sentence
+        assert label != "order" or not sentence.endswith("?"), sentence
+
+
+def test_labeled_text_is_written_in_two_files(tmp_path: Path) -> None:
+    written = write(tmp_path / "tenses", 40, labels=True)
+    names = sorted(path.name for path in (tmp_path / "tenses").iterdir() if path.suffix != ".json")
+    assert names == sorted(
+        f"{split}.{side}" for split in ("train", "valid", "test") for side in ("en", "tense")
+    )
+    assert (tmp_path / "tenses" / "train.tense").read_text("utf-8").split() == [
+        tag for _, tag in written.train
+    ]

@@ -11,6 +11,7 @@ import torch
 
 from nmt_cli.cli.app import app
 from nmt_cli.config import resolve
+from nmt_cli.errors import CorpusError
 from nmt_cli.evaluation.evaluate import EvaluationRun, evaluate
 from nmt_cli.evaluation.report import report_page
 from nmt_cli.evaluation.request import EvaluateRequest
@@ -84,6 +85,17 @@ def test_a_run_is_scored_on_its_own_test_set(run: Path) -> None:
     assert system.run is not None
     assert system.run.search["beam_size"] == 5
     assert system.run.data_sha256 == RunDirectory.open(run).facts.data_sha256
+
+
+def test_a_reference_of_another_length_is_reported_before_anything_is_translated(
+    run: Path, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "nmt_cli.evaluation.evaluate.translate", lambda *args, **options: pytest.fail("too late")
+    )
+    source, reference = write("s.xx", "ba be", "di"), write("r.yy", "BA BE", "DI", "FO")
+    with pytest.raises(CorpusError, match=r"s\.xx has 2 lines, .*r\.yy has 3"):
+        evaluate(request(run, references=[reference], source=source))
 
 
 def test_texts_in_memory_are_text_whatever_they_contain() -> None:

@@ -44,7 +44,7 @@ SWITCHES: list[tuple[str, dict[str, Any]]] = [
     ("gnmt2016", {"residual": False, "decoder_layers": 2, "initial_state": "mean"}),
     ("luong2015", FEEDING | {"heads": 1}),
     ("luong2015", {"heads": 4, "attention": "additive"}),
-    ("bahdanau2015", {"heads": 2, "attention_size": 3}),
+    ("bahdanau2015", {"heads": 2, "attention_size": 3, "head_biases": True}),
     ("luong2015", FEEDING | {"attention": "location"}),
     ("luong2015", {"attention": "uniform"}),
     ("bahdanau2015", {"attention": "location", "attention_positions": 3}),
@@ -71,7 +71,8 @@ SWITCHES: list[tuple[str, dict[str, Any]]] = [
     ("mikolov2010", {"cell": "gru", "readout": "tanh", "tied_embeddings": "decoder"}),
     ("mikolov2010", {"cell": "lstm", "intra_attention": "decoder"}),
     ("zaremba2014", {"embedding_size": 8, "residual": True, "layer_norm": True}),
-    ("vaswani2017", {"norm": "post", "heads": 1}),
+    ("radford2018", {"embedding_size": 8, "norm": "post", "activation": "relu"}),
+    ("vaswani2017", {"norm": "post", "heads": 1, "head_biases": True}),
     ("vaswani2017", {"embedding_size": 8, "encoder_layers": 1, "feedforward_size": 5, "heads": 2}),
 ]
 

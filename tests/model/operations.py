@@ -7,7 +7,13 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from nmt_cli.config import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS, SearchConfig, TrainConfig
+from nmt_cli.config import (
+    CAPTION_PRESETS,
+    LANGUAGE_MODEL_PRESETS,
+    TRANSLATION_PRESETS,
+    SearchConfig,
+    TrainConfig,
+)
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.data.batches import RankBatch, collate
 from nmt_cli.model import build_model
@@ -84,15 +90,17 @@ def make_learner(preset: str, **settings: object) -> Learner:
     return Learner(model, TrainConfig(**settings), device=cpu, precision=precision, group=ProcessGroup())
 
 
-def rank_batch(length: int) -> RankBatch:
-    """Two sentences of this length."""
+def rank_batch(length: int, preset: str = "luong2015") -> RankBatch:
+    """Two sentences of this length, or two blank images with such captions."""
     sentences = [[4 + (7 * row + position) % 40 for position in range(length)] for row in range(2)]
     batch = collate(sentences, sentences)
+    if preset in CAPTION_PRESETS:
+        batch = batch._replace(source=torch.zeros(2, 48, 48, 3, dtype=torch.uint8))
     return RankBatch(1, 0, batch, 2, len(batch.labels))
 
 
 def _update_operations(preset: str, length: int) -> int:
-    learner, batch = make_learner(preset), rank_batch(length)
+    learner, batch = make_learner(preset), rank_batch(length, preset)
     learner.update(1, [batch], 1e-3)  # creates the state of the optimizer
     with Count() as count:
         learner.update(2, [batch], 1e-3)
@@ -102,7 +110,7 @@ def _update_operations(preset: str, length: int) -> int:
 def _step_operations(preset: str) -> tuple[float, float]:
     """Operations, and how many of them make the host wait."""
     model = make_learner(preset).model.eval()
-    batch = rank_batch(10).batch
+    batch = rank_batch(10, preset).batch
     assert batch is not None
     counts, waits = [], []
     with torch.inference_mode():
@@ -121,7 +129,7 @@ def _step_operations(preset: str) -> tuple[float, float]:
 def table() -> list[str]:
     """The rows of the table in Markdown."""
     lines = []
-    for preset in (*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS):
+    for preset in (*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS, *CAPTION_PRESETS):
         row = operations(preset)
         step, waits = ("" if value is None else f"{value:.1f}" for value in (row.step, row.waits))
         lines.append(f"| `{preset}` | {row.update:,} | {row.per_token:.1f} | {step} | {waits} |")

@@ -50,8 +50,9 @@ def look(attention: Attention, history: AttentionHistory = NO_HISTORY) -> tuple[
     return reading.context, reading.alpha
 
 
-def test_each_head_is_an_attention_with_its_own_projections() -> None:
-    attention = attention_of(attention="scaled_dot", heads=2)
+@pytest.mark.parametrize("biases", [False, True])
+def test_each_head_is_an_attention_with_its_own_projections(biases: bool) -> None:
+    attention = attention_of(attention="scaled_dot", heads=2, head_biases=biases)
     score, reader = attention.score, attention.reader
     assert isinstance(score, HeadedScore)
     assert isinstance(reader, HeadedReader)
@@ -59,7 +60,8 @@ def test_each_head_is_an_attention_with_its_own_projections() -> None:
     contexts, weights = [], []
     for rows in (slice(0, 4), slice(4, 8)):
         q, k, v = (
-            x @ W.weight[rows].t() for x, W in ((query, score.W_q), (states, score.W_k), (states, reader.W_v))
+            x @ W.weight[rows].t() + (W.bias[rows] if biases else 0.0)
+            for x, W in ((query, score.W_q), (states, score.W_k), (states, reader.W_v))
         )
         alpha = masked_softmax(q @ k.transpose(1, 2) / math.sqrt(4), MASK)
         contexts.append(alpha @ v)

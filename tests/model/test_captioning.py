@@ -82,11 +82,23 @@ def test_a_batch_of_images_equals_its_images_one_by_one(name: str) -> None:
     assert_close(together, torch.stack(alone).sum())
 
 
-def test_images_of_any_size_become_the_same_grid() -> None:
-    model = build(settings(image_grid=3))
-    for side in (8, 24, 50):
+@pytest.mark.parametrize("network", ["strided", "pooled"])
+def test_images_of_any_size_become_the_same_grid(network: str) -> None:
+    model = build(settings(image_grid=3, image_network=network))
+    for side in (1, 8, 24, 50):
         memory: Any = model.encode(torch.from_numpy(pixels(2, side).values), torch.ones(2))
         assert memory.values.shape == (2, 9, 8)
+
+
+def test_what_a_cell_sees_is_centered_on_its_middle() -> None:
+    """Mirroring the image and the kernels mirrors the grid, which strided convolutions do not do."""
+    for network, symmetric in (("pooled", True), ("strided", False)):
+        encoder: Any = build(settings(image_network=network, image_grid=4)).encoder
+        for layer in encoder.network.layers:
+            layer.weight.data = layer.weight.data + layer.weight.data.flip(3)
+        images = torch.from_numpy(pixels(2, 32).values)
+        plain, mirrored = (encoder.network(given).unflatten(1, (4, 4)) for given in (images, images.flip(2)))
+        assert torch.allclose(plain, mirrored.flip(2)) == symmetric
 
 
 # ------------------------------------------------------------------------------------------------------------
@@ -99,30 +111,47 @@ def weights_of(model: Seq2Seq) -> Weights:
     return {name: weight.detach().clone().requires_grad_() for name, weight in model.named_parameters()}
 
 
-def convolved(f: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """A 3 × 3 convolution of stride 2 with a border of zeros: f (C, h, w) → (C', h/2, w/2)."""
+def convolved(f: Tensor, weight: Tensor, bias: Tensor, stride: int) -> Tensor:
+    """A 3 × 3 convolution with a border of zeros: f (C, h, w) → (C', h/stride, w/stride)."""
     C, height, width = f.shape
     padded = torch.zeros(C, height + 2, width + 2, dtype=f.dtype)
     padded[:, 1:-1, 1:-1] = f
     rows = [
         torch.stack(
             [
-                (weight * padded[:, 2 * y : 2 * y + 3, 2 * x : 2 * x + 3]).sum(dim=(1, 2, 3)) + bias
-                for x in range((width + 1) // 2)
+                (weight * padded[:, y : y + 3, x : x + 3]).sum(dim=(1, 2, 3)) + bias
+                for x in range(0, width, stride)
             ],
             dim=1,
         )
-        for y in range((height + 1) // 2)
+        for y in range(0, height, stride)
     ]
     return torch.stack(rows, dim=1)
+
+
+def normalized(f: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Zero mean and unit variance over the whole image, then a scale and a shift for each channel."""
+    mean = f.sum() / f.numel()
+    variance = (f - mean).square().sum() / f.numel()
+    return weight[:, None, None] * (f - mean) / (variance + 1e-5).sqrt() + bias[:, None, None]
+
+
+def pooled(f: Tensor) -> Tensor:
+    """The maximum of every 2 × 2 positions."""
+    corners = torch.stack([f[:, y::2, x::2] for y in range(2) for x in range(2)])
+    return corners.max(dim=0).values
 
 
 def encoded(image: Tensor, w: Weights) -> list[Tensor]:
     """h_i = W a_i + p_i for each cell of the grid."""
     f = image.double().permute(2, 0, 1) / 127.5 - 1
     for layer in range(3):
-        name = f"encoder.network.layers.{layer}"
-        f = convolved(f, w[f"{name}.weight"], w[f"{name}.bias"]).clamp(min=0)
+        name, norm = f"encoder.network.layers.{layer}", f"encoder.network.norms.{layer}"
+        if f"{norm}.weight" in w:
+            f = convolved(f, w[f"{name}.weight"], w[f"{name}.bias"], stride=1)
+            f = pooled(normalized(f, w[f"{norm}.weight"], w[f"{norm}.bias"]).clamp(min=0))
+        else:
+            f = convolved(f, w[f"{name}.weight"], w[f"{name}.bias"], stride=2).clamp(min=0)
     size = f.shape[1] // GRID
     cells = [
         f[:, row * size : (row + 1) * size, column * size : (column + 1) * size].mean(dim=(1, 2))
@@ -185,9 +214,11 @@ PAPERS: dict[str, Any] = {
 }
 
 
+@pytest.mark.parametrize("network", ["strided", "pooled"])
 @pytest.mark.parametrize("name", PAPERS)
-def test_a_model_computes_what_its_paper_says(name: str) -> None:
-    model, images = build(settings(name.split()[0], hard_attention="hard" in name)), pixels(2)
+def test_a_model_computes_what_its_paper_says(name: str, network: str) -> None:
+    config = settings(name.split()[0], hard_attention="hard" in name, image_network=network)
+    model, images = build(config), pixels(2)
     given = batch([[4, 5, 6], [7, 8, 9]], images)
     features, attention = model.decode(model.encode(given.source, given.source_lengths), given.target_inputs)
     logits = model.project(features)
@@ -200,10 +231,11 @@ def test_a_model_computes_what_its_paper_says(name: str) -> None:
             assert_close(attention[row], alpha, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("network", ["strided", "pooled"])
 @pytest.mark.parametrize("name", CAPTION_PRESETS)
-def test_the_gradient_is_that_of_the_papers_loss(name: str) -> None:
+def test_the_gradient_is_that_of_the_papers_loss(name: str, network: str) -> None:
     """-Σ log p(y_t) + λ Σ_i (1 - Σ_t α_ti)²"""
-    model = build(settings(name), training=True)
+    model = build(settings(name, image_network=network), training=True)
     model.doubly_stochastic_weight = weight = 0.5 if name == "xu2015" else 0.0
     given = batch([[4, 5, 6]])
     loss = model.loss(given)
@@ -321,6 +353,7 @@ def test_the_doubly_stochastic_loss_counts_real_words_and_positions_only() -> No
         ({"source": "features", "image_grid": 3, "feature_shape": (2, 3)}, "model.image_grid = 3"),
         ({"source": "features", "feature_shape": (2,)}, "model.feature_shape"),
         ({"source": "text"}, "model.image_grid"),
+        ({"source": "text"}, "model.image_network = pooled is incompatible with model.source = text"),
     ],
 )
 def test_contradictory_settings_of_an_image_model_are_rejected(

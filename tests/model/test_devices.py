@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from nmt_cli.config.model import ModelConfig
+from nmt_cli.config.presets import CAPTION_PRESETS
 from nmt_cli.data.batches import Batch
 from nmt_cli.errors import UsageError
 from nmt_cli.model import Seq2Seq
@@ -85,6 +86,28 @@ def test_a_search_step_stays_on_one_device(preset: ModelConfig, build: Build, pa
         features, state, _ = model.step(parents, state, memory)
         features, state, _ = model.step(parents, state.reorder(parents), memory)
         assert model.project(features).shape == (2, 4, 11)
+
+
+@pytest.mark.parametrize(
+    ("name", "switches"), [*((name, {}) for name in CAPTION_PRESETS), ("xu2015", {"hard_attention": True})]
+)
+def test_a_captioning_model_stays_on_one_device(
+    name: str, switches: dict[str, Any], build: Build, pad: Pad, pairs: Pairs
+) -> None:
+    switches = {"embedding_size": 6, "hidden_size": 8, "word_dropout": 0.1, **switches}
+    config = ModelConfig.from_preset(name, **switches)
+    model = build(config, training=True, dtype=torch.float32).to("meta")
+    batch = pad(pairs)
+    images = torch.zeros(len(batch.source), 16, 16, 3, dtype=torch.uint8)
+    batch = batch._replace(source=images).to("meta")
+    with OneDevice():
+        update(model, batch)
+        assert all(p.grad is not None and p.grad.device.type == "meta" for p in model.parameters())
+        with torch.no_grad():
+            memory = model.eval().encode(batch.source, batch.source_lengths)
+            tokens = torch.zeros(len(images), 4, dtype=torch.long, device="meta")
+            features, _, _ = model.step(tokens, model.start(memory, 4), memory)
+            assert model.project(features).shape == (len(images), 4, 11)
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])

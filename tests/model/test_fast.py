@@ -1,6 +1,6 @@
 """The fast loop over time and the fast additive score equal the plain ones, in value and gradient."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -58,7 +58,7 @@ def unrolled(
     *found, probabilities = steps
     assert probabilities is None
     torch.manual_seed(6)
-    weights = [torch.randn(value.shape, dtype=value.dtype) for value in found]
+    weights = [torch.randn(value.shape, dtype=torch.float64).to(value.dtype) for value in found]
     total = sum(
         (value * weight).sum()
         for name, value, weight in zip(Steps._fields, found, weights, strict=False)
@@ -199,18 +199,55 @@ def test_settings_and_precision_decide_which_loop_runs(
     assert can_unroll(decoder, torch.zeros(1, 1, 24)) is fast
     assert not can_unroll(decoder, torch.zeros(1, 1, 24, dtype=torch.bfloat16))
     with torch.autocast("cpu", torch.bfloat16):
-        assert not can_unroll(decoder, torch.zeros(1, 1, 24))
+        assert can_unroll(decoder, torch.zeros(1, 1, 24, dtype=torch.bfloat16)) is fast
     decoder.attention.normalizer = lambda e, mask: e
     assert not can_unroll(decoder, torch.zeros(1, 1, 24))
 
 
-@both
-def test_training_uses_the_fast_loop(
-    overrides: dict[str, Any], build: Build, pad: Pad, pairs: Pairs, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("order", ORDERS)
+def test_under_autocast_the_fast_loop_is_as_close_to_double_precision_as_the_plain_one(
+    order: str, cell: str, layers: int, dtype: torch.dtype, build: Build, pad: Pad, pairs: Pairs
 ) -> None:
-    model = build(configured(**overrides))
+    config = configured(attention="general", cell=cell, decoder_layers=layers, dropout=0.4, **ORDERS[order])
+    model, batch = build(config, training=True), pad(pairs, extra_source=2)  # weights in double precision
+    exact = unrolled(model, batch, fast=True)
+    model.float()
+    with torch.backends.mkldnn.flags(enabled=False), torch.autocast("cpu", dtype):
+        fast, plain = (unrolled(model, batch, fast=is_fast) for is_fast in (True, False))
+    for part in (0, 1):  # outputs and gradients
+        assert deviation(fast[part], exact[part]) < 1.5 * deviation(plain[part], exact[part]) < 0.1
+        assert deviation(fast[part], exact[part]) > 1e-5  # in half precision indeed
+
+
+def deviation(found: Sequence[Tensor | None], expected: Sequence[Tensor | None]) -> float:
+    """The relative distance of all tensors together."""
+    pairs = [(a, b) for a, b in zip(found, expected, strict=True) if a is not None and b is not None]
+    difference, size = torch.zeros((), dtype=torch.float64), torch.zeros((), dtype=torch.float64)
+    for a, b in pairs:
+        difference += (a.detach() - b.detach()).square().sum()
+        size += b.detach().square().sum()
+    return float((difference / size).sqrt())
+
+
+@both
+@pytest.mark.parametrize("half", [False, True], ids=["full precision", "autocast"])
+def test_training_uses_the_fast_loop(
+    half: bool,
+    overrides: dict[str, Any],
+    build: Build,
+    pad: Pad,
+    pairs: Pairs,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = build(configured(**overrides), dtype=torch.float32)
     monkeypatch.setattr(SequentialDecoder, "unroll", None)
-    model.loss(pad(pairs)).total.backward()  # type: ignore[no-untyped-call]
+    with torch.backends.mkldnn.flags(enabled=not half):
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            loss = model.loss(pad(pairs))
+        loss.total.backward()  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.parametrize("input_feeding", [False, True], ids=["query before", "query after, fed"])

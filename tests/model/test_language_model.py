@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from torch import Tensor
 from torch.testing import assert_close
 
 from nmt_cli.config import (
@@ -92,7 +93,7 @@ def test_the_source_has_no_influence(name: str, build: Build, pad: Pad, pairs: P
     assert_close(model.loss(other), model.loss(without))
 
 
-@pytest.mark.parametrize("name", LANGUAGE_MODEL_PRESETS)
+@pytest.mark.parametrize("name", ["mikolov2010", "zaremba2014"])
 def test_the_first_state_is_zero_and_memory_is_empty(name: str, build: Build, pad: Pad, pairs: Pairs) -> None:
     model = build(ModelConfig.from_preset(name, embedding_size=6, hidden_size=8))
     batch = pad(pairs)
@@ -151,7 +152,6 @@ def test_language_models_are_presets_that_bring_what_follows() -> None:
     ("setting", "other"),
     [
         ("model.attention=general", "model.encoder_layers = 0"),
-        ("model.cell=transformer", "model.encoder_layers = 0"),
         ("model.bidirectional=all", "model.encoder_layers = 0"),
         ("model.initial_state=copy", "model.encoder_layers = 0"),
         ("model.context_every_step=true", "model.encoder_layers = 0"),
@@ -173,6 +173,128 @@ def test_settings_that_need_a_source_are_rejected_for_a_language_model(setting: 
     assert setting.replace("=", " = ") in caught.value.message
     assert other in caught.value.message
     assert caught.value.message.count("is incompatible with") == 1  # further advice would mislead
+
+
+@pytest.mark.parametrize(
+    ("setting", "other"),
+    [
+        ("model.attention=scaled_dot", "model.encoder_layers = 0"),
+        ("model.bidirectional=all", "model.encoder_layers = 0"),
+        ("model.initial_state=copy", "model.encoder_layers = 0"),
+        ("model.reverse_source=true", "model.encoder_layers = 0"),
+        ("model.context_every_step=true", "model.encoder_layers = 0"),
+        ("model.readout=tanh", "model.cell = transformer"),
+        ("model.residual=false", "model.cell = transformer"),
+        ("model.intra_attention=decoder", "model.cell = transformer"),
+        ("model.input_feeding=true", "model.cell = transformer"),
+        ("model.heads=5", "model.hidden_size = 256"),
+    ],
+)
+def test_settings_of_another_system_are_rejected_for_a_transformer_language_model(
+    setting: str, other: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve(assignments=["model.preset=radford2018", setting])
+    assert f"{setting.replace('=', ' = ')} is incompatible with {other}" in caught.value.message
+    assert caught.value.message.count("is incompatible with") == 1
+
+
+# The Transformer of Radford et al. 2018, written out for one position at a time.
+
+
+WORDS = "source_words.weight"  # the one matrix of word vectors, which is the output matrix as well
+
+
+def normalized(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    centered = x - x.mean()
+    return centered / (centered.square().mean() + 1e-5).sqrt() * weight + bias
+
+
+def attended(name: str, past: list[Tensor], w: dict[str, Tensor], heads: int) -> Tensor:
+    """W_o [head^1; …; head^n] at the last of the positions `past`."""
+
+    def projected(part: str, z: Tensor) -> Tensor:
+        return w[f"{name}.attention.{part}.weight"] @ z + w[f"{name}.attention.{part}.bias"]
+
+    size, contexts = len(past[-1]) // heads, []
+    for i in range(heads):
+        rows = slice(i * size, (i + 1) * size)
+        q = projected("score.W_q", past[-1])[rows]
+        keys = [projected("score.W_k", z)[rows] for z in past]
+        values = [projected("reader.W_v", z)[rows] for z in past]
+        weights = [((q @ k) / math.sqrt(size)).exp() for k in keys]
+        total = sum(weights, torch.zeros((), dtype=torch.float64))
+        context = sum((a * v for a, v in zip(weights, values, strict=True)), torch.zeros_like(q)) / total
+        contexts.append(context)
+    return w[f"{name}.W_o.weight"] @ torch.cat(contexts) + w[f"{name}.W_o.bias"]
+
+
+def written_out(words: list[int], w: dict[str, Tensor], layers: int, heads: int, norm: str) -> list[Tensor]:
+    """Logits (V,) after each of `words`."""
+
+    def sublayer(name: str, x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
+        weight, bias = w[f"{name}.norm.weight"], w[f"{name}.norm.bias"]
+        return x + f(normalized(x, weight, bias)) if norm == "pre" else normalized(x + f(x), weight, bias)
+
+    E = w[WORDS].shape[1]
+    position = [
+        [
+            math.sin(t / 10000 ** (i / E)) if i % 2 == 0 else math.cos(t / 10000 ** ((i - 1) / E))
+            for i in range(E)
+        ]
+        for t in range(len(words))
+    ]
+    x = [
+        math.sqrt(E) * w[WORDS][word] + torch.tensor(position[t], dtype=torch.float64)
+        for t, word in enumerate(words)
+    ]
+    for layer in range(layers):
+        name = f"decoder.layers.{layer}"
+        past: list[Tensor] = []
+        for t in range(len(x)):
+
+            def attend(z: Tensor, name: str = name, past: list[Tensor] = past) -> Tensor:
+                past.append(z)
+                return attended(f"{name}.self_attention", past, w, heads)
+
+            def feed(z: Tensor, name: str = f"{name}.feed_forward") -> Tensor:
+                a = w[f"{name}.0.weight"] @ z + w[f"{name}.0.bias"]
+                a = a * (1 + torch.erf(a / math.sqrt(2))) / 2
+                return w[f"{name}.3.weight"] @ a + w[f"{name}.3.bias"]
+
+            x[t] = sublayer(f"{name}.around_self", x[t], attend)
+            x[t] = sublayer(f"{name}.around_feed", x[t], feed)
+    if norm == "pre":
+        x = [normalized(z, w["decoder.norm.weight"], w["decoder.norm.bias"]) for z in x]
+    return [w[WORDS] @ z + w["vocabulary.bias"] for z in x]
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_the_transformer_is_that_of_the_paper_in_logits_and_gradients(
+    norm: str, build: Build, pad: Pad
+) -> None:
+    sizes = {"embedding_size": 8, "hidden_size": 8, "decoder_layers": 2, "heads": 2}
+    model = build(ModelConfig.from_preset("radford2018", **sizes, norm=norm))
+    with torch.no_grad():
+        for parameter in model.parameters():  # biases and norms, too, away from 0 and 1
+            parameter.add_(
+                torch.randn(parameter.shape, generator=torch.Generator().manual_seed(5)), alpha=0.3
+            )
+    texts = [[4, 5, 6, 7, 8], [9, 10]]
+    batch = monolingual(texts)
+    w = {name: weight.detach().clone().requires_grad_() for name, weight in model.named_parameters()}
+    expected = [written_out([2, *text], w, layers=2, heads=2, norm=norm) for text in texts]
+    features, attention = model.decode(model.encode(batch.source, batch.source_lengths), batch.target_inputs)
+    assert attention is None
+    found = model.project(features)
+    for row, logits in enumerate(expected):
+        assert_close(found[row, : len(logits)], torch.stack(logits), rtol=0, atol=1e-12)
+    labels = [token for text in texts for token in (*text, 3)]
+    flat = torch.stack([z for logits in expected for z in logits])
+    (-flat.log_softmax(dim=-1)[range(len(labels)), labels].sum()).backward()  # type: ignore[no-untyped-call]
+    model.loss(batch).total.backward()  # type: ignore[no-untyped-call]
+    for name, parameter in model.named_parameters():
+        assert_close(parameter.grad, w[name].grad, rtol=0, atol=1e-12, msg=name)
 
 
 def test_an_encoder_whose_output_is_not_used_is_rejected() -> None:

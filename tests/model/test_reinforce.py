@@ -46,22 +46,25 @@ def force(choices: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention_module, "pick", pick)
 
 
-@pytest.mark.parametrize("share", [1.0, 0.5])
+@pytest.mark.parametrize("share", [1.0, 0.5, "one word"])
 @pytest.mark.parametrize("settings", ORDERS)
 def test_the_mean_of_the_estimator_is_the_exact_gradient(
-    settings: dict[str, Any], share: float, build: Build, pad: Pad, monkeypatch: pytest.MonkeyPatch
+    settings: dict[str, Any], share: float | str, build: Build, pad: Pad, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By enumeration: three source positions, two steps, so nine ways to look."""
     model = build(hard(**settings), training=True)
     model.entropy_weight = 0.0
     batch, weights = pad([([4, 5], [6])]), list(model.parameters())
     counted = torch.tensor([0, 1] if share == 1 else [1])
-    monkeypatch.setattr("nmt_cli.model.seq2seq.draw_subset", lambda lengths, token_fraction: counted)
+    subset: dict[str, Any] = {"token_fraction": share} if share != "one word" else {"tokens_per_sentence": 1}
+    drawn = counted, torch.tensor([2.0])
+    monkeypatch.setattr("nmt_cli.model.seq2seq.draw_words", lambda lengths, count: drawn)
+    monkeypatch.setattr("nmt_cli.model.seq2seq.draw_share", lambda lengths, token_fraction: counted)
     estimate = [torch.zeros_like(weight) for weight in weights]
     expected_loss = torch.zeros((), dtype=torch.float64)
     for choices in itertools.product(range(3), repeat=2):
         force(choices, monkeypatch)
-        loss = model.loss(batch, label_smoothing=0.1, token_fraction=share)
+        loss = model.loss(batch, label_smoothing=0.1, **subset)
         gradients = torch.autograd.grad(loss.total, weights, allow_unused=True)
         force(choices, monkeypatch)
         memory = model.encode(batch.source, batch.source_lengths)
@@ -74,7 +77,7 @@ def test_the_mean_of_the_estimator_is_the_exact_gradient(
             reduction="sum",
             label_smoothing=0.1,
         )
-        expected_loss = expected_loss + p * losses / share
+        expected_loss = expected_loss + p * losses * (2 / len(counted))
         for total, gradient in zip(estimate, gradients, strict=True):
             total += 0 if gradient is None else float(p.detach()) * gradient
     exact = torch.autograd.grad(expected_loss, weights)

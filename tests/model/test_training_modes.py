@@ -1,5 +1,6 @@
 """Scheduled sampling, and the loss on a random subset of target positions."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from nmt_cli.errors import ConfigError
 from nmt_cli.model import ScheduledSampling, Seq2Seq
 from nmt_cli.model import seq2seq as seq2seq_module
 from nmt_cli.model.fast.cross_entropy import chunked_cross_entropy
-from nmt_cli.model.loss import draw_subset, mix_inputs
+from nmt_cli.model.loss import draw_share, draw_words, mix_inputs
 from nmt_cli.training.schedule import sampling_probability
 
 Build = Callable[..., Seq2Seq]
@@ -135,7 +136,7 @@ def test_every_token_counts_with_the_same_probability_and_sentences_get_their_sh
     owner = torch.repeat_interleave(torch.arange(4), lengths)
     counts = torch.zeros(21)
     for _ in range(3000):
-        subset = draw_subset(lengths, 0.3)
+        subset = draw_share(lengths, 0.3)
         assert subset.tolist() == sorted(set(subset.tolist()))
         each = torch.bincount(owner[subset], minlength=4)
         assert bool(((each == (0.3 * lengths).floor()) | (each == (0.3 * lengths).floor() + 1)).all())
@@ -154,13 +155,59 @@ def test_the_loss_on_a_subset_is_unbiased(
     subsets = [torch.tensor([i, j]) for i in range(4) for j in range(i + 1, 4)]
     for subset in subsets:
         monkeypatch.setattr(
-            seq2seq_module, "draw_subset", lambda lengths, token_fraction, subset=subset: subset
+            seq2seq_module, "draw_share", lambda lengths, token_fraction, subset=subset: subset
         )
         loss = model.loss(batch, label_smoothing=0.1, token_fraction=0.5)
         assert loss.tokens == 4
         for total, gradient in zip(mean, torch.autograd.grad(loss.total, weights), strict=True):
             total += gradient / len(subsets)
     assert_close(mean, list(whole))
+
+
+def test_a_number_of_words_is_drawn_of_each_sentence_all_equally_often() -> None:
+    torch.manual_seed(1)
+    lengths = torch.tensor([1, 10, 3, 0, 7])
+    owner = torch.repeat_interleave(torch.arange(5), lengths)
+    for count in (1, 3):
+        drawn, counts = lengths.clamp(max=count), torch.zeros(21)
+        for _ in range(2000):
+            subset, weights = draw_words(lengths, count)
+            assert subset.tolist() == sorted(set(subset.tolist()))
+            assert torch.equal(torch.bincount(owner[subset], minlength=5), drawn)
+            assert_close(weights, (lengths / drawn)[owner[subset]].double())
+            counts[subset] += 1
+        assert (counts / 2000).tolist() == pytest.approx((drawn / lengths)[owner].tolist(), abs=0.05)
+
+
+def test_the_loss_on_one_word_per_sentence_is_unbiased(
+    build: Build, pad: Pad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mean over all choices for two sentences of different lengths, in value and gradient."""
+    model, batch = build(ModelConfig(**TINY)), pad([([4, 5], [6, 7, 8]), ([9], [10])])
+    parameters = list(model.parameters())
+    loss = model.loss(batch, label_smoothing=0.1)
+    whole = [loss.total.detach(), loss.cross_entropy, *torch.autograd.grad(loss.total, parameters)]
+    mean = [torch.zeros_like(part) for part in whole]
+    for choice in itertools.product(range(4), range(4, 6)):  # four and two tokens, with <eos>
+        drawn = torch.tensor(choice), torch.tensor([4.0, 2.0])
+        monkeypatch.setattr(seq2seq_module, "draw_words", lambda lengths, count, drawn=drawn: drawn)
+        loss = model.loss(batch, label_smoothing=0.1, tokens_per_sentence=1)
+        assert loss.tokens == 6
+        gradients = torch.autograd.grad(loss.total, parameters)
+        for total, part in zip(mean, [loss.total.detach(), loss.cross_entropy, *gradients], strict=True):
+            total += part / 8
+    assert_close(mean, whole)
+
+
+def test_more_words_than_a_sentence_has_are_all_its_words(build: Build, pad: Pad, pairs: Pairs) -> None:
+    model, batch = build(ModelConfig(**TINY)), pad(pairs)
+    assert_close(model.loss(batch, tokens_per_sentence=99), model.loss(batch))
+
+
+def test_a_number_and_a_share_of_words_contradict_each_other() -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve(None, ["train.loss_words=1", "train.loss_share=0.5"])
+    assert "train.loss_words = 1 is incompatible with train.loss_share = 0.5" in caught.value.message
 
 
 def test_only_the_subset_is_projected(build: Build, pad: Pad, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,8 +220,9 @@ def test_only_the_subset_is_projected(build: Build, pad: Pad, monkeypatch: pytes
 
     monkeypatch.setattr(seq2seq_module, "chunked_cross_entropy", noted)
     model.loss(batch, token_fraction=0.25)
+    model.loss(batch, tokens_per_sentence=1)
     model.loss(batch)
-    assert rows == [50, 200]
+    assert rows == [50, 10, 200]
 
 
 def test_a_subset_may_be_empty(build: Build, pad: Pad) -> None:

@@ -11,7 +11,8 @@ import pytest
 from PIL import Image
 
 from nmt_cli.config import resolve
-from nmt_cli.corpus.images import decode_image, parse_caption_spec, read_captions
+from nmt_cli.corpus.captions import parse_caption_spec, read_captions
+from nmt_cli.corpus.images import decode_image
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.demo import scenes
 from nmt_cli.errors import CorpusError, NmtError, UsageError

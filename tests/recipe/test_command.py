@@ -26,7 +26,7 @@ def out(tmp_path: Path) -> Path:
 def test_all_recipes_are_listed(nmt: Run) -> None:
     listed = nmt("recipe")
     rows = listed.stdout.rstrip("\n").split("\n")
-    assert len(rows) == 1 + 14 + 1  # with the ladder
+    assert len(rows) == 1 + 15 + 1  # with the ladder
     assert rows[0].split() == ["recipe", "corpus", "pairs", "time"]
     assert any(row.startswith("wmt14-en-de") and "4,508,785" in row for row in rows)
     assert any(row.startswith("ladder") and "40,000" in row for row in rows)
@@ -189,3 +189,15 @@ def test_options_without_a_recipe_are_rejected(nmt: Run) -> None:
     found = nmt("recipe", "--smoke")
     assert found.code == 2
     assert "no recipe given" in found.error
+
+
+def test_a_recipe_for_labels_generates_its_text_and_ends_with_an_accuracy(nmt: Run, out: Path) -> None:
+    found = nmt("recipe", "tenses", "--smoke", "--out", out, "--threads", 1)
+    assert found.code == 0, found.stderr
+    assert (out / "text" / "demo" / "train.tense").exists()
+    assert "--metrics accuracy" in found.stderr
+    assert "accuracy" in found.stdout
+    assert "correct label by row" in found.stdout
+    assert "tenses: every step works" in found.stdout
+    again = nmt("recipe", "tenses", "--smoke", "--out", out, "--threads", 1)
+    assert commands(again.stderr) == []

@@ -22,6 +22,7 @@ NAMES = (
     "multi30k-en-fr",
     "software-en-de",
     "tatoeba-en-de",
+    "tenses",
     "wmt14-en-de",
     "wmt16-en-de",
     "wmt16-ro-en",
@@ -31,7 +32,7 @@ NAMES = (
 
 def test_all_recipes_are_found() -> None:
     assert tuple(recipe_names()) == NAMES
-    assert len(NAMES) == 14
+    assert len(NAMES) == 15
 
 
 def test_every_folder_is_a_recipe() -> None:
@@ -70,7 +71,7 @@ class TestEach:
     def test_a_readme_says_if_the_recipe_has_not_been_run(self, name: str) -> None:
         found = find_recipe(name)
         readme = (found.folder / "README.md").read_text("utf-8")
-        run_here = name.startswith(("multi30k", "software", "tatoeba", "chat"))
+        run_here = name.startswith(("multi30k", "software", "tatoeba", "chat", "tenses"))
         assert ("Not run here" in readme) is not run_here
         assert not (found.expected.band and not run_here)
 

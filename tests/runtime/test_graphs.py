@@ -26,6 +26,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("luong2015", {"attention": "dot", "initial_state": "zero", "readout_size": 10}),
     ("luong2015", {"attention": "concat", "layer_norm": True, "cell": "rnn"}),
     ("vaswani2017", {"norm": "post", "embedding_size": 16}),
+    ("vaswani2017", {"head_biases": True, "activation": "gelu"}),
     ("cheng2016", {"bidirectional": "all", "cell": "rnn", "layer_norm": True}),
     ("bahdanau2015", {"initial_state": "mean", "decoder_layers": 2}),
     ("cho2014", {"cell": "lstm", "readout": "attentional"}),
@@ -39,8 +40,10 @@ def build(
     config = ModelConfig.from_preset(preset, **{"embedding_size": 12, "hidden_size": size, **settings})
     model = build_model(config, V, V, shared=True, generator=torch.Generator().manual_seed(3)).eval()
     with torch.no_grad():
-        for parameter in model.parameters():
+        for name, parameter in model.named_parameters():
             parameter.mul_(scale)  # away from uniform, as after training
+            if name.endswith(("W_q.bias", "W_k.bias", "W_v.bias")):
+                parameter.normal_(generator=torch.Generator().manual_seed(4))
     return model, config
 
 

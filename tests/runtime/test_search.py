@@ -143,6 +143,7 @@ def test_a_model_that_returns_nan_is_an_error() -> None:
         ("no_repeat_ngram", 3),
         ("top_k", 5),
         ("temperature", 0.5),
+        ("mbr", "chrf"),
     ],
 )
 def test_settings_that_need_the_run_directory_are_refused_by_name(name: str, value: object) -> None:

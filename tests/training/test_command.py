@@ -22,6 +22,7 @@ from nmt_cli.run import RunDirectory
 from nmt_cli.run.checkpoint import Checkpoints
 from nmt_cli.run.directory import Lock
 from nmt_cli.training import UpdateReport, ValidationReport, start
+from nmt_cli.training.dry_run import estimate_run
 from nmt_cli.translator import Details, Translator
 from nmt_cli.translator.confidence import confidence
 from tests.fork_server import ForkServer
@@ -207,9 +208,40 @@ def test_a_dry_run_measures_and_writes_nothing(nmt: Run, data: Path, tmp_path: P
     ):
         assert text in outcome.stdout
     assert "seed = " not in outcome.stdout  # it has its default
+    assert "9 updates, unless it stops early" in outcome.stdout
     everything = nmt("train", data, "--dry-run", "--verbose", "--threads", 1, *options("train.max_updates=9"))
     assert "seed = " in everything.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("feeding", ["false", "true"])
+def test_a_dry_run_counts_the_operations_of_an_update(data: Path, feeding: str) -> None:
+    found = [
+        estimate_run(
+            data,
+            settings(f"model.input_feeding={feeding}", f"train.accumulate={accumulate}"),
+            machine=ON_CPU,
+            count=True,
+        )
+        for accumulate in (1, 2)
+    ]
+    one, two = (estimate.workload for estimate in found)
+    assert one is not None
+    assert two is not None
+    assert (two.operations, two.tokens) == (2 * one.operations, 2 * one.tokens)
+    assert one.kernels < two.kernels < 2 * one.kernels  # one optimizer step
+    # A forward and two backward products with nearly every weight, for each token of its side and some padding.
+    assert 0.8 < one.operations / (6 * found[0].parameters * one.tokens) < 1.6
+
+
+def test_a_dry_run_estimates_other_hardware(nmt: Run, data: Path) -> None:
+    outcome = nmt(
+        "train", data, "--dry-run", "--on", "2xV100", "--threads", 1, *options("train.precision=fp32")
+    )
+    assert outcome.code == 0, outcome.stderr
+    assert "# estimate for 2×V100              fp32\n" in outcome.stdout
+    assert outcome.stdout.count("# time per update ") == 2
+    assert " of 16 GB\n" in outcome.stdout
 
 
 def test_the_end_of_training_stores_the_confidence_of_the_model(

@@ -45,3 +45,20 @@ def test_defaults_by_corpus_size_never_override_explicit_settings(data: Path) ->
     chosen = with_data_settings(resolve(None, [f"{name}={value * 2}"]), opened)
     assert getattr(getattr(chosen.config, section), key) == value * 2
     assert chosen.provenance[name] == "--set"
+
+
+def test_a_new_recurrent_run_drops_a_third_as_much_of_its_word_vectors(data: Path) -> None:
+    opened = DataDirectory.open(data)
+    model = with_data_settings(resolve(None, ["model.dropout=0.3"]), opened).config.model
+    assert (model.input_dropout, model.input_dropout_rate) == (0.1, 0.1)
+    chosen = with_data_settings(resolve(None, ["model.input_dropout=0.2"]), opened).config.model
+    assert chosen.input_dropout_rate == 0.2
+    transformer = with_data_settings(resolve(None, ["model.preset=vaswani2017"]), opened).config.model
+    assert transformer.input_dropout_rate == transformer.dropout
+
+
+def test_runs_of_earlier_versions_keep_their_dropout() -> None:
+    assert (
+        Config.model_validate({"model": {"dropout": 0.3, "input_dropout": None}}).model.input_dropout_rate
+        == 0.3
+    )

@@ -147,10 +147,17 @@ def test_the_score_of_a_text_is_its_true_probability(learned: Path, text: tuple[
     assert wrong.log_probability < right.log_probability - 3
 
 
+@pytest.mark.parametrize("preset", ["zaremba2014", "radford2018"])
 def test_a_stopped_and_resumed_run_equals_an_uninterrupted_one(
-    text: tuple[Path, float], tmp_path: Path
+    preset: str, text: tuple[Path, float], tmp_path: Path
 ) -> None:
-    some = ("train.max_updates=9", "train.validate_every=4", "model.dropout=0.3", "train.save_every=2")
+    some = (
+        f"model.preset={preset}",
+        "train.max_updates=9",
+        "train.validate_every=4",
+        "model.dropout=0.3",
+        "train.save_every=2",
+    )
     train(text[0], tmp_path / "whole", *some)
     with start(text[0], tmp_path / "run", settings(text[0], *some), machine=ON_CPU) as trainer:
         for report in trainer.run():
@@ -174,7 +181,7 @@ def test_a_language_model_can_train_on_the_target_side_of_parallel_text(tmp_path
 def test_a_model_that_needs_a_source_is_rejected(text: tuple[Path, float], tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"needs a source, but the text in .* is monolingual") as caught:
         train(text[0], tmp_path / "run", "model.preset=luong2015")
-    assert "--preset mikolov2010 or zaremba2014" in caught.value.hint
+    assert "--preset mikolov2010, zaremba2014 or radford2018" in caught.value.hint
     assert not (tmp_path / "run").exists()
 
 

@@ -244,6 +244,24 @@ def test_an_unsupported_precision_suggests_supported_ones() -> None:
     assert "fp32" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("amx", "avx512", "auto", "accepted"),
+    [(True, True, "bf16", True), (False, True, "fp32", True), (False, False, "fp32", False)],
+)
+def test_bf16_on_a_cpu_needs_its_instructions_and_is_automatic_only_with_amx(
+    amx: bool, avx512: bool, auto: str, accepted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: avx512)
+    assert choose_precision(TrainConfig(), CPU).name == auto
+    if accepted:
+        assert choose_precision(TrainConfig(precision="bf16"), CPU).name == "bf16"
+    else:
+        with pytest.raises(UsageError, match=r"train\.precision = bf16 is not supported by this CPU"):
+            choose_precision(TrainConfig(precision="bf16"), CPU)
+
+
 @pytest.mark.parametrize("when", ["train.log_every=2", "train.save_every=2", "train.validate_every=3"])
 def test_divergence_stops_training_and_keeps_the_last_good_checkpoint(
     data: Path, tmp_path: Path, when: str

@@ -58,7 +58,12 @@ def test_the_baseline_of_hard_attention_is_learned_and_saved(data: Path, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "mode", [("train.scheduled_sampling=0.5", "train.sampling_schedule=constant"), ("train.loss_share=0.5",)]
+    "mode",
+    [
+        ("train.scheduled_sampling=0.5", "train.sampling_schedule=constant"),
+        ("train.loss_share=0.5",),
+        ("train.loss_words=1",),
+    ],
 )
 def test_a_training_mode_changes_the_weights(data: Path, tmp_path: Path, mode: tuple[str, ...]) -> None:
     short = ("train.max_updates=2", "train.ema_decay=0")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from nmt_cli.config import VocabularyConfig
 from nmt_cli.errors import VocabularyError
 from nmt_cli.vocabulary import BOS, EOS, PAD, UNK, Vocabularies, Vocabulary
+from nmt_cli.vocabulary.token_ids import Ragged
 from nmt_cli.vocabulary.vocabulary import CONTROL
 
 TEXT = [
@@ -328,3 +329,8 @@ def test_the_vocabulary_imports_neither_torch_nor_arrow() -> None:
         "import sys, nmt_cli.vocabulary; print({'torch', 'datasets', 'pandas', 'pyarrow'} & set(sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
+
+
+@given(texts=st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
+def test_texts_survive_as_bytes_in_flat_arrays(texts: list[str]) -> None:
+    assert Ragged.from_texts(texts).texts() == texts

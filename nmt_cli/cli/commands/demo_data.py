@@ -17,7 +17,7 @@ def demo_data(
     overwrite: training.DemoOverwrite = False,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Write the embedded English–German corpus, or images.
+    """Write the embedded English–German corpus, labels, or images.
 
     The corpus is generated from a grammar: train, valid and test, each as .en and
     .de. The three sets have no sentence in common, and every test sentence
@@ -28,12 +28,15 @@ def demo_data(
     the car tomorrow, and …": few words, many lengths, and test sentences of the
     same kind as those for training. [cyan]nmt recipe ladder[/] uses them.
 
+    With --kind tenses, the other side of an English sentence is a single word,
+    its tense: .en and .tense. [cyan]nmt recipe tenses[/] learns to predict it.
+
     With --kind scenes, it is images of colored shapes with captions and boxes:
     train, valid, test and unseen as .jsonl. Scenes in the last set combine a
     color and a shape in a way that does not occur in training. The scenes of
     --kind shapes are simpler: two shapes, "a red square and a blue circle".
     """
-    if kind != "sentences":
+    if kind not in ("sentences", "tenses"):
         size = DEMO_SCENES if size is None else size
         _write_scenes(
             out, size, simple=kind == "shapes", clauses=clauses, seed=seed, overwrite=overwrite, quiet=quiet
@@ -42,7 +45,12 @@ def demo_data(
     from nmt_cli.demo import write
 
     corpus = write(
-        out, size if size is not None else DEMO_PAIRS, seed=seed, clauses=clauses, overwrite=overwrite
+        out,
+        size if size is not None else DEMO_PAIRS,
+        seed=seed,
+        clauses=clauses,
+        labels=kind == "tenses",
+        overwrite=overwrite,
     )
     if not quiet:
         counts = f"{len(corpus.train):,} training, {len(corpus.valid):,} validation and {len(corpus.test):,} test pairs"

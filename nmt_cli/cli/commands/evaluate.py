@@ -1,6 +1,7 @@
 """`nmt evaluate`: scores with signature, confidence interval and comparison."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ from nmt_cli.cli.display.console import StageProgress, Verbosity
 from nmt_cli.cli.display.evaluation import show_scores, write_files
 from nmt_cli.cli.options import evaluation, shared
 from nmt_cli.cli.options.checks import check_systems, check_texts, check_writable, choose_one
+from nmt_cli.cli.processes import check_shareable, is_first, joined, launch, world_size
 from nmt_cli.config.defaults import (
     BOOTSTRAP_SAMPLES,
     DEFAULT_METRICS,
@@ -49,6 +51,7 @@ def evaluate(
     device: shared.Device = DEVICE,
     threads: shared.Threads = None,
     workers: shared.Workers = None,
+    processes: evaluation.Processes = 1,
     quiet: shared.Quiet = False,
 ) -> None:
     """Score systems against references, and compare them.
@@ -82,7 +85,14 @@ def evaluate(
         device=device,
         workers=workers or shared.available_cores(),
     )
-    run, result = _evaluate(request, level, threads)
+    several = max(processes, world_size()) > 1
+    if several and world_size() == 1:
+        _check_shareable(request)
+        launch(processes, threads=threads)
+        return
+    run, result = _evaluate(request, level, threads, several=several)
+    if result is None:
+        return
     try:
         show_scores(result, output, named=metrics is not None)
     finally:  # even if the reader of standard output is gone, as with `| head`
@@ -113,15 +123,32 @@ def _check(
         )
 
 
-def _evaluate(
-    request: "EvaluateRequest", level: Verbosity, threads: int | None
-) -> "tuple[EvaluationRun, Evaluation]":
+def _check_shareable(request: "EvaluateRequest") -> None:
     from nmt_cli.evaluation.evaluate import EvaluationRun
+
+    run = EvaluationRun(request, lambda report: None)
+    check_shareable(run.not_shareable(), "evaluate run directories, whose translations take the time")
+
+
+def _evaluate(
+    request: "EvaluateRequest", level: Verbosity, threads: int | None, *, several: bool
+) -> "tuple[EvaluationRun, Evaluation | None]":
+    """The evaluation; the first of several processes has the result, the others only translate."""
+    from nmt_cli.evaluation.evaluate import EvaluationRun
+    from nmt_cli.evaluation.systems import OneProcess
 
     if any(path.is_dir() for path in request.systems):
         from nmt_cli.model.device import set_threads
 
         set_threads(threads)
-    with StageProgress(level) as progress:
-        run = EvaluationRun(request, lambda report: progress.update(report.stage, report.done, report.total))
-        return run, run.result()
+    if several:
+        _check_shareable(request)
+    level = level if is_first() else Verbosity.QUIET
+    with joined() if several else nullcontext(OneProcess()) as group, StageProgress(level) as progress:
+        run = EvaluationRun(
+            request, lambda report: progress.update(report.stage, report.done, report.total), group
+        )
+        if group.rank == 0:
+            return run, run.result()
+        run.translate()
+        return run, None

@@ -29,6 +29,7 @@ def explain(
     beam: translation.Beam = None,
     alternatives: translation.Alternatives = ALTERNATIVES,
     self_attention: translation.SelfAttention = False,
+    gradients: translation.Gradients = False,
     config: shared.Config = None,
     settings: shared.Set = None,
     out: translation.OutputFile = None,
@@ -43,6 +44,7 @@ def explain(
 
     [cyan]nmt explain RUN_DIR "Ein Hund läuft."[/]
     [cyan]nmt explain RUN_DIR [RUN_DIR...] image.png --svg strip.svg[/]
+    [cyan]nmt explain RUN_DIR [RUN_DIR...] "Ein Hund läuft." --gradients[/]
 
     Prints a heat map of the attention, the confidence of each word, and the
     alternatives at each step. [cyan]--html[/] writes an interactive page that also shows
@@ -53,9 +55,9 @@ def explain(
     check_runs([run], text_hint="nmt explain RUN_DIR < {path}")
     search = shared.search_settings(config, settings, {"beam_size": beam})
     if _reads_images(run):
-        if targets or self_attention:
+        if targets or self_attention or gradients:
             raise UsageError(
-                "--target and --self-attention explain translations, but this model describes images",
+                "--target, --self-attention and --gradients explain translations, but this model describes images",
                 hint="leave them out",
             )
         _explain_images(
@@ -64,8 +66,9 @@ def explain(
         if not quiet:
             _report_files([*files.values(), out])
         return
+    runs, texts = _split_runs(run, texts or []) if gradients else ([run], texts or [])
     sentences = [as_text(text) for text in texts] if texts else _lines_of_input()
-    if svg is not None and len(sentences) > 1:
+    if svg is not None and len(sentences) > 1 and len(runs) == 1:
         raise UsageError(
             f"--svg draws a single sentence, but {len(sentences)} were given",
             hint="give one sentence, or write a page for all of them with --html",
@@ -76,13 +79,25 @@ def explain(
     from nmt_cli.model.device import choose_device, set_threads
 
     set_threads(threads)
-    explainer = Explainer.load(run, search=search, device=choose_device(device))
-    _check_model(explainer.settings, svg=svg is not None, self_attention=self_attention)
-    for number, (text, target) in enumerate(pairs, start=1):
-        explainer.check(text, target, name="the sentence" if len(pairs) == 1 else f"sentence {number}")
+    place = choose_device(device)
+    explainers = {
+        name: Explainer.load(path, search=search, device=place) for name, path in _named(runs).items()
+    }
+    for explainer in explainers.values():
+        _check_model(explainer.settings, svg=svg is not None and not gradients, self_attention=self_attention)
+        for number, (text, target) in enumerate(pairs, start=1):
+            explainer.check(text, target, name="the sentence" if len(pairs) == 1 else f"sentence {number}")
     explanations = (
-        explainer.explain(text, target=target, alternatives=alternatives, self_attention=self_attention)
+        explainer.explain(
+            text,
+            target=target,
+            alternatives=alternatives,
+            self_attention=self_attention,
+            gradients=gradients,
+            run=name,
+        )
         for text, target in pairs
+        for name, explainer in explainers.items()
     )
     with _new_files(files) as open_files:
         failure = _show(explanations, open_files, out, json=json, open_beam=beam is not None)
@@ -90,6 +105,29 @@ def explain(
         _report_files([*files.values(), out])
     if failure is not None:
         raise failure
+
+
+def _split_runs(run: Path, arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """The run directories that precede the sentences, and the sentences."""
+    count = next((at for at, one in enumerate(arguments) if not Path(one).is_dir()), len(arguments))
+    runs = [run, *map(Path, arguments[:count])]
+    check_runs(runs, text_hint="nmt explain RUN_DIR < {path}")
+    for other in runs[1:]:
+        if _reads_images(other):
+            raise UsageError(
+                f"{other} describes images, and {run} translates", hint="compare runs that translate"
+            )
+    return runs, list(arguments[count:])
+
+
+def _named(runs: Sequence[Path]) -> dict[str, Path]:
+    """The runs by a short name; a single one needs none."""
+    if len(runs) == 1:
+        return {"": runs[0]}
+    names = [run.name for run in runs]
+    return {
+        run.name if names.count(run.name) == 1 and run.name else str(run): run for run in dict.fromkeys(runs)
+    }
 
 
 def _report_files(paths: Iterable[Path | None]) -> None:
@@ -194,7 +232,7 @@ def _show(
     with line_output(out) as write:
         output = _Output(write, is_file=out is not None and out != STANDARD_STREAM)
         for explanation in found:
-            if files or json:
+            if files or json or explanation.gradients is not None:
                 explanations.append(explanation)
             if not json:
                 output.display(explanation)
@@ -202,6 +240,8 @@ def _show(
                 return output.failure
         if json:
             output.write(explanations_json(explanations))
+        elif explanations and explanations[0].gradients is not None:
+            output.display_distances(explanations)
     for name, file in files.items():
         file.write(_content(name, explanations, open_beam=open_beam))
     return output.failure
@@ -231,6 +271,19 @@ class _Output:
                 self._console.print("─" * min(self._console.width, 80), style="dim")
             show_explanation(self._console, explanation)
             self._displayed += 1
+        self._flush()
+
+    def display_distances(self, explanations: "Sequence[Explanation]") -> None:
+        """Add the mean gradient norm by distance, of all sentences of a run together."""
+        from nmt_cli.cli.display.explanation import show_distances
+        from nmt_cli.explanation import distances_of_runs
+
+        if self.failure is None:
+            with self._attempt():
+                show_distances(self._console, distances_of_runs(explanations))
+            self._flush()
+
+    def _flush(self) -> None:
         if self._buffer is not None:
             self.write(self._buffer.getvalue())
             self._buffer.seek(0)
@@ -287,10 +340,19 @@ def _new_files(files: Mapping[str, Path]) -> Iterator[dict[str, TextIO]]:
 
 
 def _content(name: str, explanations: "Sequence[Explanation]", *, open_beam: bool) -> str:
-    from nmt_cli.explanation import attention_svg, explanation_page
+    from nmt_cli.explanation import (
+        attention_svg,
+        explanation_page,
+        gradient_distances_svg,
+        gradient_maps_svg,
+    )
 
     if name == "html":
         return explanation_page(explanations, open_beam=open_beam)
+    if explanations[0].run:
+        return gradient_distances_svg(explanations)
     (only,) = explanations
+    if only.gradients is not None:
+        return gradient_maps_svg(only)
     assert only.word_attention is not None
     return attention_svg(only.source_labels, only.target_labels, only.word_attention)

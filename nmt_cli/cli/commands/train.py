@@ -22,11 +22,13 @@ from nmt_cli.config.defaults import DEVICE, PROCESS_TIMEOUT
 from nmt_cli.errors import UsageError
 from nmt_cli.files.atomic import check_new_directory
 from nmt_cli.files.manifest import run_refusal
+from nmt_cli.info.hardware import Hardware, parse_hardware, update_time
 from nmt_cli.run.logs import check_tensorboard
 
 if TYPE_CHECKING:
     from nmt_cli.config import Resolved
     from nmt_cli.training import Machine, Report, Trainer
+    from nmt_cli.training.dry_run import RunEstimate
 
 USAGE = "nmt train DATA_DIR --out RUN_DIR, or nmt train --resume RUN_DIR"
 
@@ -48,6 +50,7 @@ def train(
     compiled: training.Compile = False,
     tensorboard: training.TensorBoard = False,
     dry_run: training.DryRun = False,
+    on: training.On = None,
     overwrite: shared.Overwrite = False,
     quiet: shared.Quiet = False,
     verbose: shared.Verbose = False,
@@ -71,6 +74,11 @@ def train(
     config = config or config_argument
     if resume is not None and config is None and data is not None and data.suffix == ".toml":
         data, config = None, data  # a resumed run knows its data
+    if on is not None and not dry_run:
+        raise UsageError(
+            "--on needs --dry-run", hint="it estimates what a run would take; nothing is trained there"
+        )
+    hardware = None if on is None else parse_hardware(on)
     _check_resume(resume, auto=auto_resume, out=out, init=init, overwrite=overwrite, dry_run=dry_run)
     _check(data, out, resume, init, dry_run=dry_run)
     if (
@@ -95,7 +103,7 @@ def train(
     if resume is not None:
         _run(resume_run(resume, resolved, data=data, machine=machine), resume, level, machine)
     elif dry_run and data is not None:
-        _show_estimate(data, resolved, init, machine, level)
+        _show_estimate(data, resolved, init, machine, level, hardware)
     elif auto_resume and data is not None and out is not None:
         _run(start_or_resume(data, out, resolved, init=init, machine=machine), out, level, machine)
     elif data is not None and out is not None:
@@ -236,13 +244,18 @@ class Signals:
 
 
 def _show_estimate(
-    data: Path, resolved: "Resolved", init: Path | None, machine: "Machine", level: Verbosity
+    data: Path,
+    resolved: "Resolved",
+    init: Path | None,
+    machine: "Machine",
+    level: Verbosity,
+    hardware: Hardware | None,
 ) -> None:
     """Settings that differ from the defaults (with --verbose: all of them), and the cost of training."""
     from nmt_cli.config.layers import to_toml
     from nmt_cli.training.dry_run import estimate_run
 
-    found = estimate_run(data, resolved, init=init, machine=machine)
+    found = estimate_run(data, resolved, init=init, machine=machine, count=hardware is not None)
     typer.echo(to_toml(found.resolved, changed=level < Verbosity.VERBOSE), nl=False)
     megabytes = 1e-6
     rows = [
@@ -252,8 +265,44 @@ def _show_estimate(
         ("device", f"{found.device}, {found.precision}"),
         ("memory for weights and optimizer", f"{found.weights_bytes * megabytes:,.0f} MB"),
         ("memory for the largest batch", f"{found.activations_bytes * megabytes:,.0f} MB"),
-        ("time per update", f"{found.seconds_per_update:.3f} s"),
-        ("time per epoch", f"{duration(found.seconds_per_epoch)}, without validation"),
+        *_times(found, found.seconds_per_update),
     ]
+    if hardware is not None:
+        rows += [("", ""), *_times_on(hardware, found)]
     for name, value in rows:
-        results().print(f"# {name:32} {value}")
+        results().print(f"# {name:32} {value}".rstrip())
+
+
+def _times(found: "RunEstimate", seconds: float, limit: str = "") -> list[tuple[str, str]]:
+    """Rows for an update, an epoch and the whole run, given the seconds of an update."""
+    rows = [
+        ("time per update", f"{seconds:.4g} s{limit}"),
+        ("time per epoch", f"{duration(seconds * found.updates_per_epoch)}, without validation"),
+    ]
+    if found.updates is not None:
+        whole = f"{duration(seconds * found.updates)} for {found.updates:,} updates, unless it stops early"
+        rows.append(("time for the whole run", whole))
+    return rows
+
+
+def _times_on(hardware: Hardware, found: "RunEstimate") -> list[tuple[str, str]]:
+    config, workload = found.resolved.config.train, found.workload
+    assert workload is not None
+    half = config.precision != "fp32"
+    estimate = update_time(
+        hardware,
+        operations=workload.operations,
+        kernels=workload.kernels,
+        parameters=found.parameters,
+        half=half,
+        gradient_bytes=4 if config.gradient_exchange == "fp32" else 2,
+    )
+    gigabytes = 1e-9 * (found.weights_bytes + found.activations_bytes / hardware.cards)
+    full = "" if gigabytes < hardware.card.memory else ": too much; try a smaller train.batch_tokens"
+    return [
+        (f"estimate for {hardware}", "half precision" if half else "fp32"),
+        ("operations per update", f"{workload.operations:.3g}, {workload.kernels:,.0f} kernels"),
+        *_times(found, estimate.total, limit=f", limited by {estimate.limit}"),
+        ("target tokens per second", f"{workload.tokens / estimate.total:,.0f}"),
+        ("memory per card", f"{gigabytes:.1f} of {hardware.card.memory:g} GB{full}"),
+    ]

@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nmt_cli.cli.display.console import messages
 from nmt_cli.cli.display.lines import LineProgress, LineWarnings, is_terminal, write_windows
 from nmt_cli.cli.documents import DocumentSettings, split_documents, translate_documents
-from nmt_cli.cli.line_translation import LineTranslation
+from nmt_cli.cli.line_task import LineTask
 from nmt_cli.cli.loading import ModelLoader, TermFiles, ThroughMemory, open_memory, require_attention
 from nmt_cli.cli.options import shared, translation
 from nmt_cli.cli.options.checks import (
@@ -24,7 +25,7 @@ from nmt_cli.cli.options.checks import (
     refuse_for_export,
     split_arguments,
 )
-from nmt_cli.cli.processes import check_shareable, is_first, launch, world_size
+from nmt_cli.cli.processes import are_files, check_shareable, is_first, joined, launch, world_size
 from nmt_cli.cli.prompt import Answers, run_prompt
 from nmt_cli.config.defaults import (
     BATCH_TOKENS,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from nmt_cli.runtime.translate import ExportedTranslator
     from nmt_cli.runtime.translate import LineWindow as ExportedWindow
     from nmt_cli.translator import Translator
+    from nmt_cli.translator.streaming import LineWindow
 
 
 def translate(
@@ -62,6 +64,7 @@ def translate(
     beam: translation.Beam = None,
     n_best: translation.NBest = None,
     sample: translation.Sample = False,
+    mbr: translation.Mbr = None,
     prefix: translation.Prefix = "",
     memory_file: translation.Memory = None,
     memory_threshold: translation.MemoryThreshold = None,
@@ -105,7 +108,7 @@ def translate(
     if documents:
         check_shareable({"documents": several})
         check_texts([terms, banned])
-        search = shared.search_settings(config, settings, {"beam_size": beam})
+        search = shared.search_settings(config, settings, {"beam_size": beam, "mbr": mbr})
         refused = {"--tsv": tsv, "--json": json, "--prefix": bool(prefix), "--stream": stream}
         refused |= {"--sample": sample, "--json-input": json_input, "--n-best": (n_best or 1) > 1}
         memory: Any = {"memory": (memory_file, memory_threshold), "terms": term_files}
@@ -118,10 +121,10 @@ def translate(
     folder = exported_model(runs, device=device, int8=int8)
     refuse_for_export(folder, {**term_files.options(), "--json-input": json_input})
     check_texts([terms, banned])
-    shorthands = {"beam_size": beam, "n_best": n_best, "sampling": sample or None}
+    shorthands = {"beam_size": beam, "n_best": n_best, "sampling": sample or None, "mbr": mbr}
     search = shared.search_settings(config, settings, shorthands)
     if several:
-        is_file = _are_files(source, out)
+        is_file = are_files([source], out)
         excluded = {
             "text that is not in a file": not is_file,
             "--stream": stream,
@@ -243,26 +246,63 @@ class _Task:
             answers = Answers.of(translator, details, prefix)
             run_prompt(answers, as_line, warnings, quiet=loader.quiet)
             return
-        lines = LineTranslation(
-            translator,
-            self.through,
+        within = None if several else self.progress.advance_within
+        options: Any = {"details": details, "prefix": prefix, "requests": json_input}
+        process = partial(_translated, translator, progress=within, **options)
+        task = LineTask(
+            self.through.lines,
+            process,
             as_line,
-            details,
-            prefix,
-            json_input,
             self.window,
+            warnings.translated,
             warnings,
             self.progress,
+            self.through.windows,
         )
-        if _are_files(self.source, self.out) and self.source is not None and self.out is not None:
-            options: Any = {"format": output, "tokens": tokens, "int8": loader.int8}
-            lines.write_file(self.source, self.out, runs, several=several, **options)
-        else:
-            lines.write(self.source, self.out)
+        facts = {"details": [asdict(details), prefix, json_input], "format": output, "tokens": tokens}
+        self._write(task, lambda: _job(translator, runs, {**facts, "int8": loader.int8}), several=several)
+
+    def _write(self, task: "LineTask[str]", job: "Callable[[], dict[str, Any]]", *, several: bool) -> None:
+        """To a file that can be continued, or to a stream."""
+        from nmt_cli.files.line_writer import line_output, measure_text
+
+        source, out = self.source, self.out
+        if source is None or out is None or not are_files([source], out):
+            measured = source is not None and source.is_file() and self.progress.shown
+            total = measure_text(source).lines if source is not None and measured else None
+            task.write(task.windows(), line_output(out), total)
+            return
+        with joined() if several else nullcontext() as group:
+            if group is not None and not group.is_main:
+                task.write_share(out, group)
+                return
+            size = measure_text(source)
+            facts = {"source_sha256": size.sha256, "window": self.window, **self.through.facts()}
+            task.write_file(out, {**job(), **facts}, size.lines, group)
 
     def _format(self, n_best: int) -> "Callable[[int, str, Any], str]":
         plain = _line_format(self.wanted.output, n_best, tokens=self.wanted.tokens)
         return self.through.format(plain, self.wanted.output)
+
+
+def _translated(translator: "Translator", first: int, lines: Sequence[str], **options: Any) -> "LineWindow":
+    from nmt_cli.translator.streaming import translate_window
+
+    return translate_window(translator, lines, first, **options)
+
+
+def _job(translator: "Translator", runs: Sequence[Path], facts: dict[str, Any]) -> dict[str, Any]:
+    """What the translations depend on, besides the text."""
+    from nmt_cli.run import RunDirectory
+
+    return {
+        "models": [RunDirectory.open(run).model_sha256 for run in runs],
+        "search": translator.config.model_dump(mode="json"),
+        "terminology": translator.terminology.fingerprint(),
+        "batches": [translator.batch_tokens, translator.max_tokens],
+        "device": translator.device.type,
+        **facts,
+    }
 
 
 def _exported_windows(
@@ -272,13 +312,6 @@ def _exported_windows(
 
     with runtime_errors():
         yield from translator.windows(lines, window, prefix, **wanted)
-
-
-def _are_files(source: Path | None, out: Path | None) -> bool:
-    """Whether the text is in a file, and `out` is, or will be, one: not a pipe, a device or a directory."""
-    if source is None or out is None or not source.is_file():
-        return False
-    return out != STANDARD_STREAM and (out.is_file() or not out.exists())
 
 
 def _lines(
@@ -295,7 +328,8 @@ def _lines(
 
     from nmt_cli.files.line_reader import TextInput
 
-    return TextInput(source, strict=strict, undecodable=warnings.undecodable)
+    # Every process reads the whole file.
+    return TextInput(source, strict=strict, undecodable=warnings.undecodable if is_first() else None)
 
 
 def _line_format(output: str, n_best: int, *, tokens: bool) -> "Callable[[int, str, Any], str]":

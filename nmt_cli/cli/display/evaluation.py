@@ -53,6 +53,7 @@ def show_scores(evaluation: "Evaluation", output: str, *, named: bool) -> None:
     else:
         _show_tables(evaluation, results())
         _show_captions(evaluation, results())
+        _show_confusion(evaluation, results())
     for warning in evaluation.all_warnings():
         warn(warning.message, hint=warning.hint)
 
@@ -70,6 +71,26 @@ def _show_captions(evaluation: "Evaluation", console: Console) -> None:
                 f"(chance: {found.pointing.chance:.1f} %)"
             )
         console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _show_confusion(evaluation: "Evaluation", console: Console) -> None:
+    """For labels: a row for each correct one, a column for each predicted one."""
+    from nmt_cli.evaluation.report import confusion_rows
+
+    for system in evaluation.systems:
+        if system.confusion is None:
+            continue
+        headings, *rows = confusion_rows(system.confusion)
+        table = Table(box=None, pad_edge=False, title=None)
+        for index, heading in enumerate(headings):
+            table.add_column(Text(printable(heading)), justify="right" if index else "left", no_wrap=True)
+        for row in rows:
+            table.add_row(*(Text(printable(cell)) for cell in row))
+        console.print()
+        console.print(
+            Text(f"{printable(system.name)}: correct label by row, predicted label by column"), soft_wrap=True
+        )
+        console.print(table)
 
 
 def show_alignments(evaluation: "AlignmentEvaluation", output: str) -> None:

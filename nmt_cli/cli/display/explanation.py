@@ -2,7 +2,7 @@
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -12,9 +12,10 @@ from rich.style import Style
 from rich.text import Text
 
 from nmt_cli.drawing.images import AttendedImage
-from nmt_cli.explanation import Explanation, Matrix, Prediction
+from nmt_cli.explanation import DistanceMean, Explanation, Matrix, Prediction
 
 WIDEST = 160  # columns of a table; longer lines are hard to follow
+_MOST_DISTANCES = 40  # rows of the table of gradients; of more, some are left out
 
 
 def show_explanation(console: Console, explanation: Explanation) -> None:
@@ -36,7 +37,14 @@ def show_explanation(console: Console, explanation: Explanation) -> None:
         console.print()
         console.print(Text(f"{own.layer}: self-attention"))
         _show_map(console, own.columns, own.rows, None, own.weights)
-    if (explanation.self_attention or explanation.word_attention) and not shows_color(console):
+    if explanation.gradients is not None:
+        norms, products = explanation.gradients.shares()
+        for title, matrix in (("gradient norm", norms), ("gradient × input", products)):
+            console.print()
+            console.print(Text(f"{title}, as a share of the row"))
+            _show_map(console, explanation.source_labels, explanation.target_labels, None, matrix)
+    maps = explanation.self_attention or explanation.word_attention or explanation.gradients
+    if maps and not shows_color(console):
         console.print(f"\n{SHADES_LEGEND}")
     console.print()
     console.print(Text("tokens and their alternatives (*: kept in the beam, ▁: a space)"))
@@ -47,6 +55,31 @@ def show_explanation(console: Console, explanation: Explanation) -> None:
         console.print(Text("n-best list with scores"))
         for candidate in explanation.n_best:
             console.print(Text(f"{candidate.score:8.3f}  {clean(candidate.text)}"), soft_wrap=True)
+
+
+def show_distances(console: Console, runs: Mapping[str, Sequence[DistanceMean]]) -> None:
+    """The mean gradient norm at each distance: a column for each run, with bars on one logarithmic scale."""
+    logs = [math.log(mean.norm) for means in runs.values() for mean in means if mean.norm > 0]
+    low, high = min(logs, default=0.0), max(logs, default=0.0)
+    by_run = {clean(name): {mean.distance: mean.norm for mean in means} for name, means in runs.items()}
+    last = max(distance for norms in by_run.values() for distance in norms)
+    every = math.ceil(last / _MOST_DISTANCES)
+    room = (min(console.width, WIDEST) - len("distance")) // len(by_run) - len("  1.2e-03 ")
+    bar = max(0, min(24, room))
+    console.print()
+    console.print(Text("mean gradient norm by distance, the number of steps from x_i to y_t"))
+    width = len("  1.2e-03 ") + bar
+    names = "".join(f"  {padded(fitted(name, width - 2), width - 2)}" for name in by_run)
+    console.print(Text(f"distance{names}".rstrip()), no_wrap=True, overflow="crop")
+    for distance in range(1, last + 1, every):
+        line = Text(f"{distance:8}")
+        for norms in by_run.values():
+            norm = norms.get(distance)
+            share = 0.0 if not norm else (math.log(norm) - low) / ((high - low) or 1.0)
+            shown = "" if norm is None else f"{norm:.1e} " + "▇" * round(bar * share)
+            line.append("  " + padded(shown, width - 2))
+        line.rstrip()
+        console.print(line, no_wrap=True, overflow="crop", crop=True)
 
 
 def show_image(console: Console, image: AttendedImage) -> None:
@@ -122,7 +155,8 @@ def _show_sentences(console: Console, explanation: Explanation) -> None:
     given = "given translation: " if explanation.forced else ""
     facts = f"score {explanation.score:.3f}, log P {explanation.log_probability:.2f}"
     count = len(explanation.target_pieces)
-    console.print(Text(f"{given}{facts}, {count} tokens ({explanation.system})", style="dim"))
+    system = f"{clean(explanation.run)}: {explanation.system}" if explanation.run else explanation.system
+    console.print(Text(f"{given}{facts}, {count} tokens ({system})", style="dim"))
 
 
 def _show_confidence(console: Console, explanation: Explanation) -> None:
@@ -198,7 +232,7 @@ def heat_map(
         header = [_horizontal(band)] if is_horizontal else _vertical([column.label for column in band])
         lines += [Text((before + line).rstrip(), style="bold") for line in header]
         for at, (label, weights) in enumerate(zip(labels, matrix, strict=True)):
-            if len(bands) > 1 and all(weights[column.at] < LEAST for column in band):
+            if len(bands) > 1 and all(abs(weights[column.at]) < LEAST for column in band):
                 continue  # it attends to words in other bands
             line = Text(padded(label, left) + "  ")
             if confidence is not None:
@@ -271,14 +305,14 @@ def _letters(word: str) -> list[str]:
 
 
 def _cell(weight: float, width: int, *, color: bool) -> Text:
+    size = abs(weight)
     if not color:
-        shade = next((shade for least, shade in SHADES if weight >= least), " ")
-        return Text(shade * (width - 1) + " ")
+        shade = next((shade for least, shade in SHADES if size >= least), " ")
+        sign = "-" if weight <= -LEAST else ""  # of gradient × input
+        return Text(sign + shade * (width - 1 - len(sign)) + " ")
     inked = width if width == NARROW else width - 1
-    number = f"{100 * weight:.0f}" if weight >= LEAST else ""
-    return (
-        Text().append(number.center(inked), style=_style(weight)).append(" " * (width - inked), _style(0.0))
-    )
+    number = f"{100 * weight:.0f}" if size >= LEAST else ""
+    return Text().append(number.center(inked), style=_style(size)).append(" " * (width - inked), _style(0.0))
 
 
 def _style(weight: float) -> Style:

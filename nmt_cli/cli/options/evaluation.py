@@ -1,4 +1,4 @@
-"""Options of `nmt evaluate` and `nmt align-eval`."""
+"""Options of `nmt evaluate`, `nmt align` and `nmt align-eval`."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -7,11 +7,13 @@ from nmt_cli.cli.options.shared import (
     alignment_format,
     argument,
     comparison,
+    inputs,
+    machine,
     output,
     scores,
     test_set,
 )
-from nmt_cli.config.defaults import DEFAULT_METRICS
+from nmt_cli.config.defaults import DEFAULT_METRICS, MAX_THREADS
 
 # nmt evaluate
 Systems = Annotated[
@@ -50,7 +52,7 @@ Metrics = Annotated[
     str | None,
     scores(
         "--metrics -m LIST",
-        "Comma-separated: bleu, chrf, chrf++, ter. Systems are ranked by the first.",
+        "Comma-separated: bleu, chrf, chrf++, ter, accuracy (of labels). Systems are ranked by the first.",
         show_default=",".join(DEFAULT_METRICS),
     ),
 ]
@@ -87,6 +89,19 @@ SaveHypotheses = Annotated[
 NoRecord = Annotated[
     bool, output("--no-record", "Do not add the scores to the scores.jsonl and model card of the run.")
 ]
+Processes = Annotated[
+    int,
+    machine(
+        "--processes N",
+        "Translate with N processes; the translations are those of one.",
+        min=1,
+        max=MAX_THREADS,
+    ),
+]
+
+# nmt align
+SourceToAlign = Annotated[Path, inputs("--source -s FILE", "Source text; - is standard input.")]
+TargetToAlign = Annotated[Path, inputs("--target -t FILE", "Target text; - is standard input.")]
 
 # nmt align-eval
 Alignments = Annotated[

@@ -56,10 +56,11 @@ ShowDropped = Annotated[bool, messages("--verbose -v", "Show examples of dropped
 # nmt demo-data
 DemoOut = Annotated[Path, output("--out DIR", "Directory to create.")]
 DemoKind = Annotated[
-    Literal["sentences", "shapes", "scenes"],
+    Literal["sentences", "tenses", "shapes", "scenes"],
     corpora(
-        "--kind sentences|shapes|scenes",
-        "English–German sentences, or rendered images with captions: two shapes each, or more varied scenes.",
+        "--kind sentences|tenses|shapes|scenes",
+        "English–German sentences, English sentences labeled with their tense, or rendered images with captions: two "
+        "shapes each, or more varied scenes.",
     ),
 ]
 DemoPairs = Annotated[
@@ -125,6 +126,10 @@ TensorBoard = Annotated[
     bool, run("--tensorboard", "Also write metrics for TensorBoard, to RUN_DIR/tensorboard.")
 ]
 DryRun = Annotated[bool, run("--dry-run", "Show changed settings, size, memory and speed without training.")]
+On = Annotated[
+    str | None,
+    run("--on HARDWARE", "With --dry-run: also estimate time and memory on other hardware, such as 8×A100."),
+]
 
 # nmt average
 AveragedRuns = Annotated[

@@ -1,7 +1,7 @@
-"""Options of the commands that run a model: `nmt translate`, `nmt score`, `nmt generate` and `nmt explain`."""
+"""Options of the commands that run a model: `nmt translate`, `nmt score`, `nmt rerank`, `nmt explain` and so on."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from nmt_cli.cli.options import shared
 from nmt_cli.cli.options.shared import (
@@ -10,6 +10,7 @@ from nmt_cli.cli.options.shared import (
     documents,
     inputs,
     machine,
+    models,
     output,
     search,
     terminology,
@@ -116,6 +117,14 @@ Sample = Annotated[
     bool,
     search("--sample", "Sample translations at random. Shorthand for --set search.sampling=true."),
 ]
+Mbr = Annotated[
+    Literal["chrf", "bleu"] | None,
+    search(
+        "--mbr chrf|bleu",
+        "Minimum Bayes risk decoding: choose the candidate of the beam, or of the samples with --sample, that agrees "
+        "best with the others. Shorthand for --set search.mbr=chrf.",
+    ),
+]
 Prefix = Annotated[str, search("--prefix TEXT", "Make every translation start with TEXT.")]
 Memory = Annotated[
     Path | None,
@@ -187,6 +196,15 @@ Processes = Annotated[
         max=MAX_THREADS,
     ),
 ]
+ScoreProcesses = Annotated[
+    int,
+    machine(
+        "--processes N",
+        "Score files into a file (--output) with N processes; the output is that of one.",
+        min=1,
+        max=MAX_THREADS,
+    ),
+]
 Int8 = Annotated[bool, machine("--int8", "Use int8 arithmetic on the CPU: faster, slightly less accurate.")]
 Progress = Annotated[
     bool | None,
@@ -213,6 +231,35 @@ ScoreTsv = Annotated[
 ScoreAlignments = Annotated[
     bool,
     output("--alignments", "Write word alignments in Pharaoh format, or add them to --tsv or --json."),
+]
+
+# nmt rerank
+CandidatesInput = Annotated[
+    Path | None,
+    inputs(
+        "--input -i FILE",
+        "Candidates, written by `nmt translate --json --n-best N`.",
+        show_default="standard input",
+    ),
+]
+ReverseRun = Annotated[
+    list[str] | None,
+    models(
+        "--reverse RUN_DIR[@weight=W]",
+        "Model from the target language back to the source language; repeatable.",
+    ),
+]
+ForwardRun = Annotated[
+    list[str] | None,
+    models("--forward RUN_DIR[@weight=W]", "Another model in the same direction; repeatable."),
+]
+LanguageModelRun = Annotated[
+    list[str] | None,
+    models("--language-model RUN_DIR[@weight=W]", "Language model of the target language; repeatable."),
+]
+TuneOn = Annotated[
+    Path | None,
+    models("--tune FILE", "References: find the weights with the highest BLEU, and print them as options."),
 ]
 
 # nmt export
@@ -275,10 +322,21 @@ Alternatives = Annotated[
     int, contents("--alternatives N", "Number of alternatives to show for each token.", min=0, max=100)
 ]
 SelfAttention = Annotated[bool, contents("--self-attention", "Show self-attention as well.")]
+Gradients = Annotated[
+    bool,
+    contents(
+        "--gradients",
+        "Show ∂ log p(y_t) / ∂x_i: its norm, its product with x_i, and its norm by distance. Further run directories "
+        "may follow the first one.",
+    ),
+]
 Html = Annotated[
     Path | None, output("--html FILE", "Write an interactive web page; with --beam, the beam is unfolded.")
 ]
-Svg = Annotated[Path | None, output("--svg FILE", "Write the heat map of a single sentence.")]
+Svg = Annotated[
+    Path | None,
+    output("--svg FILE", "Write the heat map of a single sentence, or the curves of several runs."),
+]
 ExplanationsJson = Annotated[bool, output("--json", "Write all the numbers as JSON instead of the display.")]
 
 # nmt caption

@@ -116,6 +116,18 @@ class AlignmentCheck:
         self._target.append(target_lengths[kept])
         self._lines.append(np.flatnonzero(kept) + first)
         self._waiting += int(kept.sum())
+        self._catch_up()
+
+    def add(self, later: "AlignmentCheck") -> None:
+        """Take the pairs of another check, which has too few to have begun."""
+        assert later._waiting < 2 * _CHUNK
+        self._source += later._source
+        self._target += later._target
+        self._lines += later._lines
+        self._waiting += later._waiting
+        self._catch_up()
+
+    def _catch_up(self) -> None:
         while self._waiting >= 2 * _CHUNK:
             self._advance(_CHUNK)
 

@@ -162,6 +162,11 @@ class TokenizedCheck:
             if trace.key in text:
                 self._hits[trace.name] += sum(1 for line in rows if trace.pattern.search(line))
 
+    def add(self, other: "TokenizedCheck") -> None:
+        """Add the counts of another sample."""
+        self._eligible.update(other._eligible)
+        self._hits.update(other._hits)
+
     def found(self) -> list[tuple[ToolTrace, int, int]]:
         """Each trace that was found, with the number of lines that have it and of lines that could."""
         results = []

@@ -34,6 +34,7 @@ class _Side:
         self.odd_first: dict[str, int] = {}
 
     def observe(self, block: Block, lines: list[str], sample: slice) -> None:
+        """Take the lines of the next block."""
         for name, rows in find_odd_lines(lines).items():
             self.odd_lines[name] += len(rows)
             self.odd_first.setdefault(name, block.number(rows[0]))
@@ -41,9 +42,19 @@ class _Side:
         self.profile.observe(sampled)
         self.tokenized.observe(sampled)
 
+    def add(self, later: "_Side") -> None:
+        """Add the statistics of later blocks."""
+        self.profile.add(later.profile)
+        self.tokenized.add(later.tokenized)
+        self.odd_lines.update(later.odd_lines)
+        self.odd_first = later.odd_first | self.odd_first
+
 
 class Inspector:
-    """Observes one corpus, block by block. Keeps counts and samples of bounded size, never the text."""
+    """Observes one corpus, block by block. Keeps counts and samples of bounded size, never the text.
+
+    Blocks can also be observed one by one in several processes, each with its own inspector, and added in order.
+    """
 
     def __init__(self, label: str, *, source_lang: str, target_lang: str) -> None:
         self.label = label
@@ -63,7 +74,8 @@ class Inspector:
     def observe(self, block: Block) -> None:
         """Take the next block of the corpus."""
         rows = len(block.source)
-        sample = slice(None, None, max(1, rows // (_SAMPLE if self.pairs else _FIRST_SAMPLE)))
+        before = block.first - 1
+        sample = slice(None, None, max(1, rows // (_SAMPLE if before else _FIRST_SAMPLE)))
         self.source.observe(block, block.source, sample)
         self.target.observe(block, block.target, sample)
         self._alignment.observe(block.first, block.source, block.target)
@@ -76,10 +88,25 @@ class Inspector:
         sampled = list(zip(block.source[sample], block.target[sample], strict=True))
         self._sampled += len(sampled)
         self._same += sum(source == target != "" for source, target in sampled)
-        room = max(0, _KEPT_PAIRS - self.pairs)
+        room = max(0, _KEPT_PAIRS - before)
         for source, target in zip(block.source[:room], block.target[:room], strict=True):
             self.first_pairs.add(_pair_hash(source, target))
         self.pairs += rows
+
+    def add(self, later: "Inspector") -> None:
+        """Add what was observed in the block after those observed here."""
+        self.source.add(later.source)
+        self.target.add(later.target)
+        self._alignment.add(later._alignment)
+        self._unit = later._unit
+        self._removed.update(later._removed)
+        self._variants.update(later._variants)
+        self._damage.update(later._damage)
+        self._damage_first = later._damage_first | self._damage_first
+        self._sampled += later._sampled
+        self._same += later._same
+        self.first_pairs |= later.first_pairs
+        self.pairs += later.pairs
 
     def warnings(self) -> list[DataWarning]:
         """What looks wrong, the most serious first. Call it after the last block."""

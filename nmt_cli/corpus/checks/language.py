@@ -75,6 +75,13 @@ class SideProfile:
         pairs = (points[:-1].astype(np.int64) * 31 + points[1:]) % _BIGRAM_BUCKETS
         self.bigrams += np.bincount(pairs, minlength=_BIGRAM_BUCKETS)
 
+    def add(self, other: SideProfile) -> None:
+        """Add the counts of another sample."""
+        self.words += other.words
+        self.hits.update(other.hits)
+        self.scripts += other.scripts
+        self.bigrams += other.bigrams
+
     @property
     def letters(self) -> int:
         """Letters of any known script."""

@@ -8,6 +8,8 @@ Equal to `SequentialDecoder.unroll` in value and gradient, but
   its gradient from all steps in one product, and keys and values from one batched product;
 * tanh(K + q), B·T·S·A values of an additive score, is recomputed instead of saved.
 
+Under autocast the products with weights are in half precision; states, gates, attention and sums are in fp32.
+
 Indices: the states are 0 … T, the steps 1 … T; step t leads from state t-1 to state t and uses x[t-1].
 
 The cells work in place. `…_forward` turns the input side of the gates x (B, G·H) into their activations and writes the
@@ -132,6 +134,7 @@ class Architecture(NamedTuple):
     cell: str
     layers: int
     query_before: bool
+    half: torch.dtype | None = None  # of products with weights under autocast; all else is in full precision
 
     @property
     def in_place(self) -> InPlace:
@@ -175,6 +178,23 @@ class Inputs(NamedTuple):
             take(between),
         )
         return cls._make((*flat[:9], initial, recurrent, upwards, tuple(lists)))
+
+    def in_precision(self, half: torch.dtype) -> Self:
+        """Weights in half precision, rounded once for all steps; everything else in fp32."""
+        return self._replace(
+            x=None if self.x is None else self.x.float(),
+            W_fed=self.W_fed.to(half),
+            keys=self.keys.float(),
+            values=self.values.float(),
+            v=None if self.v is None else self.v.float(),
+            W_s=self.W_s.to(half),
+            b_s=self.b_s.float(),
+            W_c=None if self.W_c is None else self.W_c.to(half),
+            initial=tuple(part.float() for part in self.initial),
+            recurrent=tuple(W.to(half) if W.dim() == 2 else W.float() for W in self.recurrent),
+            upwards=tuple(W.to(half) if W.dim() == 2 else W.float() for W in self.upwards),
+            masks=tuple(None if mask is None else mask.float() for mask in self.masks),
+        )
 
 
 class Saved(NamedTuple):
@@ -223,6 +243,14 @@ def allocate(architecture: Architecture, inputs: Inputs) -> Saved:
     )
 
 
+def multiply(x: Tensor, W: Tensor, out: Tensor, plus: Tensor | None = None) -> Tensor:
+    """out = x W [+ plus]; x is rounded for a weight in half precision, whose product is added in full precision."""
+    if x.dtype == W.dtype:
+        return torch.mm(x, W, out=out) if plus is None else torch.addmm(plus, x, W, out=out)
+    product = x.to(W.dtype) @ W
+    return out.copy_(product) if plus is None else torch.add(plus, product, out=out)
+
+
 class Loop:
     """Inputs, buffers and the forward steps of one loop."""
 
@@ -259,25 +287,25 @@ class Loop:
         for t in range(1, self.T + 1):
             x = self.saved.gates[0][t - 1]  # (B, G·H)
             if self.architecture.query_before:
-                self.multiply(t - 1)
+                self.project(t - 1)
                 self.attend(t - 1, t)
-                x.addmm_(self.saved.contexts[t - 1], self.inputs.W_fed.t())  # x += W_fed c_t
+                multiply(self.saved.contexts[t - 1], self.inputs.W_fed.t(), x, plus=x)  # x += W_fed c_t
                 self.update(t)
             else:
                 if t == 1:
-                    self.multiply(0)
+                    self.project(0)
                 else:
                     assert self.saved.fed is not None
-                    x.addmm_(self.saved.fed[t - 1], self.inputs.W_fed.t())  # x += W_fed h̃_{t-1}
+                    multiply(self.saved.fed[t - 1], self.inputs.W_fed.t(), x, plus=x)  # x += W_fed h̃_{t-1}
                 self.update(t)
-                self.multiply(t)
+                self.project(t)
                 self.attend(t, t)
                 self.read_out(t)
 
-    def multiply(self, t: int) -> None:
+    def project(self, t: int) -> None:
         """p_t = W_s s_t + b_s = [u; q; r]   s: state of the top layer"""
-        inputs = self.inputs
-        torch.addmm(inputs.b_s, self.saved.states[-1][0][t], inputs.W_s.t(), out=self.saved.products[-1][t])
+        inputs, saved = self.inputs, self.saved
+        multiply(saved.states[-1][0][t], inputs.W_s.t(), saved.products[-1][t], plus=inputs.b_s)
 
     def attend(self, state: int, t: int) -> None:
         """e_t = score(q, K);  α_t = softmax(e_t);  c_t = Σ_s α_ts h_s"""
@@ -295,12 +323,12 @@ class Loop:
             if layer > 0:
                 W_ih, b_ih = inputs.upwards[2 * layer - 2 : 2 * layer]
                 below = saved.states[layer - 1][0][t]  # (B, H)
-                torch.addmm(b_ih, self.dropped(below, layer, t), W_ih.t(), out=x)
+                multiply(self.dropped(below, layer, t), W_ih.t(), x, plus=b_ih)
             u = saved.products[layer][t - 1][:, : self.GH]  # (B, G·H)
             before = self.state(layer, t - 1)
             if layer < self.top:
                 W_hh, b_hh = inputs.recurrent[2 * layer : 2 * layer + 2]
-                torch.addmm(b_hh, before[0], W_hh.t(), out=u)
+                multiply(before[0], W_hh.t(), u, plus=b_hh)
             self.architecture.in_place.forward(x, u, before, self.state(layer, t))
 
     def read_out(self, t: int) -> None:
@@ -308,8 +336,7 @@ class Loop:
         assert self.inputs.W_c is not None
         assert self.saved.fed is not None
         r = self.saved.products[-1][t][:, self.GH + self.A :]  # (B, F)
-        feed = torch.addmm(r, self.saved.contexts[t - 1], self.inputs.W_c.t(), out=self.saved.fed[t])
-        feed.tanh_()
+        multiply(self.saved.contexts[t - 1], self.inputs.W_c.t(), self.saved.fed[t], plus=r).tanh_()
 
     def dropped(self, x: Tensor, layer: int, t: int) -> Tensor:
         """x (B, H) after the dropout below `layer` at step t."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -10,7 +11,8 @@ from torch import Tensor, nn
 
 from nmt_cli.model.attention import masked_softmax, weighted_sum
 from nmt_cli.model.decoder import AttentionalState
-from nmt_cli.model.fast.loop import Architecture, Inputs, Loop, Saved, allocate
+from nmt_cli.model.device import autocast_dtype, no_autocast
+from nmt_cli.model.fast.loop import Architecture, Inputs, Loop, Saved, allocate, multiply
 from nmt_cli.model.fast.scores import is_known, parts_of
 from nmt_cli.model.recurrent import RecurrentLayer
 
@@ -58,14 +60,14 @@ class BackwardLoop:
                 self.read_out(t)
                 self.attend(t, t)
             if t < len(d_products):
-                d_s.addmm_(d_products[t], W_s)  # ds_t += W_sᵀ dp_t
+                multiply(d_products[t], W_s, d_s, plus=d_s)  # ds_t += W_sᵀ dp_t
             if self.d_outputs.states is not None:
                 d_s.add_(self.d_outputs.states[t - 1])
             self.update(t)
             if before:
-                torch.mm(self.d_gates[0][t - 1], self.loop.inputs.W_fed, out=self.d_contexts[t - 1])
+                multiply(self.d_gates[0][t - 1], self.loop.inputs.W_fed, self.d_contexts[t - 1])
                 self.attend(t - 1, t)
-        d_s.addmm_(d_products[0], W_s)
+        multiply(d_products[0], W_s, d_s, plus=d_s)
         return self.gradients()
 
     def read_out(self, t: int) -> None:
@@ -76,10 +78,10 @@ class BackwardLoop:
         feed = loop.saved.fed[t]  # (B, F)
         d_feed = torch.zeros_like(feed) if d_fed is None else d_fed[t - 1]
         if t < loop.T:
-            d_feed = torch.addmm(d_feed, self.d_gates[0][t], loop.inputs.W_fed)
+            d_feed = multiply(self.d_gates[0][t], loop.inputs.W_fed, torch.empty_like(feed), plus=d_feed)
         d_r = self.d_products[-1][t][:, loop.GH + loop.A :]  # (B, F)
         _tanh_backward(d_feed, feed, grad_input=d_r)
-        torch.mm(d_r, loop.inputs.W_c, out=self.d_contexts[t - 1])
+        multiply(d_r, loop.inputs.W_c, self.d_contexts[t - 1])
 
     def attend(self, state: int, t: int) -> None:
         """dα_s = dc_t · h_s;  de = α ∘ (dα - Σ_s α_s dα_s);  dq by the score"""
@@ -107,15 +109,18 @@ class BackwardLoop:
             before, after = loop.state(layer, t - 1), loop.state(layer, t)
             loop.architecture.in_place.backward(x, u, before, after, self.d_state[layer], dx, du)
             if layer < loop.top:  # that of the top layer is in W_s
-                self.d_state[layer][0].addmm_(du, inputs.recurrent[2 * layer])
+                d_h = self.d_state[layer][0]
+                multiply(du, inputs.recurrent[2 * layer], d_h, plus=d_h)
             if layer > 0:
-                below = loop.dropped(dx @ inputs.upwards[2 * layer - 2], layer, t)  # (B, H)
-                self.d_state[layer - 1][0].add_(below)
+                d_h = self.d_state[layer - 1][0]
+                below = multiply(dx, inputs.upwards[2 * layer - 2], torch.empty_like(d_h))  # (B, H)
+                d_h.add_(loop.dropped(below, layer, t))
 
     def gradients(self) -> Inputs:
         """One product for each weight, over all steps and sentences."""
         loop, inputs, saved, T = self.loop, self.loop.inputs, self.loop.saved, self.loop.T
         before, GH, A = loop.architecture.query_before, loop.GH, loop.A
+        outer = partial(_outer, half=loop.architecture.half)
         queries = saved.products[-1][..., GH : GH + A] if A else saved.states[-1][0]  # (T or T + 1, B, A)
         d_keys, d_v = loop.score.collected(queries[:T] if before else queries[1:], self.d_energies)
         fed = saved.contexts if saved.fed is None else saved.fed[:T]  # (T, B, H or F)
@@ -144,8 +149,10 @@ class BackwardLoop:
         )
 
 
-def outer(d_y: Tensor, x: Tensor) -> Tensor:
+def _outer(d_y: Tensor, x: Tensor, half: torch.dtype | None) -> Tensor:
     """dW of y = W x: Σ dy xᵀ over all steps and sentences, (T, B, Y) and (T, B, X) → (Y, X)."""
+    if half is not None:
+        d_y, x = d_y.to(half), x.to(half)
     return d_y.flatten(0, 1).t() @ x.flatten(0, 1)
 
 
@@ -160,10 +167,9 @@ def summed(d_y: Tensor) -> Tensor:
 
 def can_unroll(decoder: SequentialDecoder[Any], words: Tensor) -> bool:
     """Whether `fast_unroll` supports these settings and this precision; `SequentialDecoder.unroll` supports all."""
-    attention, device = decoder.attention, words.device.type
+    attention = decoder.attention
     return (
-        not (torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device))
-        and words.dtype in (torch.float32, torch.float64)
+        (words.dtype in (torch.float32, torch.float64) or autocast_dtype(words.device.type) is not None)
         and attention.normalizer is masked_softmax
         and attention.reader is weighted_sum
         and is_known(attention.score)
@@ -214,7 +220,8 @@ def fast_unroll(
         upwards=tuple(weight for layer in decoder.layers[1:] for weight in layer.weights[0::2]),
         masks=tuple(masks),
     )
-    architecture = Architecture(decoder.cell, len(decoder.layers), decoder.query_before)
+    half = autocast_dtype(words.device.type)
+    architecture = Architecture(decoder.cell, len(decoder.layers), decoder.query_before, half)
     s, c, alpha, *fed = run_loop(architecture, inputs)
     return s, c, alpha, fed[0] if fed else c
 
@@ -242,8 +249,11 @@ class _Loop(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, architecture: Architecture, *flat: Tensor | None) -> tuple[Tensor, ...]:
         inputs = Inputs.of(flat, architecture)
-        loop = Loop(architecture, inputs, allocate(architecture, inputs))
-        loop.run()
+        if architecture.half is not None:
+            inputs = inputs.in_precision(architecture.half)
+        with no_autocast(inputs.values.device.type):
+            loop = Loop(architecture, inputs, allocate(architecture, inputs))
+            loop.run()
         saved = loop.saved
         ctx.architecture, ctx.inputs = architecture, len(flat)
         ctx.save_for_backward(*inputs._replace(x=None).flat(), *saved.flat())
@@ -254,9 +264,11 @@ class _Loop(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *d_outputs: Tensor | None) -> tuple[Tensor | None, ...]:
+        """Each gradient in the precision it was computed in; autograd converts it to that of the input."""
         tensors = ctx.saved_tensors
         inputs = Inputs.of(tensors[: ctx.inputs], ctx.architecture)
         saved = Saved.of(tensors[ctx.inputs :], ctx.architecture)
         missing = [None] * (len(OutputGradients._fields) - len(d_outputs))
-        backward = BackwardLoop(Loop(ctx.architecture, inputs, saved), OutputGradients(*d_outputs, *missing))
-        return None, *backward.run().flat()
+        with no_autocast(inputs.values.device.type):
+            loop = Loop(ctx.architecture, inputs, saved)
+            return None, *BackwardLoop(loop, OutputGradients(*d_outputs, *missing)).run().flat()
