@@ -9,7 +9,8 @@ settings). A minute of training tells how many updates fit into each budget; the
 own, whose learning rate decays in time for its end. The time reported is what it took: user and system time of
 training, validation and loading included. BLEU is sacreBLEU's on raw text, beam 5.
 
-DIR/results.jsonl has the results so far; the same command continues with what is missing. DIR/table.md is the table.
+DIR/results.jsonl has the results so far; the same command continues with what is missing. DIR/table.md is the
+table, DIR/chart.svg the chart.
 """
 
 import json
@@ -29,6 +30,7 @@ from peers.install import install
 from peers.race_entries import ENTRIES, Command, Entry, Ours, Pieces
 
 from nmt_cli.data.directory import DataDirectory
+from nmt_cli.drawing.lines import line_chart
 from nmt_cli.metrics import bleu, tokenizer_for
 
 PROBE = 60.0  # seconds of CPU time
@@ -63,14 +65,17 @@ def main() -> None:
     if options.directory is None:
         return
     os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"  # the peers' checkpoints are pickles
     pieces = write_pieces(options.directory, options.out / "pieces")
     Ours.settings = tuple(options.set)
     for budget in options.minutes:
         for kind in ENTRIES:
             if kind.name in options.only.split(","):
                 race(kind(options.peers), pieces, budget, options.seed, options.out)
-    table = "\n".join(format_table(read_results(options.out)))
+    results = read_results(options.out)
+    table = "\n".join(format_table(results))
     (options.out / "table.md").write_text(table + "\n")
+    (options.out / "chart.svg").write_text(draw(results), "utf-8")
     print(table)
 
 
@@ -102,12 +107,10 @@ def race(entry: Entry, pieces: Pieces, budget: float, seed: int, out: Path) -> N
     key = (entry.name, seed, settings, budget)
     if any((done.system, done.seed, done.settings, done.budget) == key for done in read_results(out)):
         return
-    folder = out / f"{entry.name}-{budget:g}-{seed}"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder = out / "-".join((entry.name, f"{budget:g}", str(seed), *settings))
     updates = round(updates_per_minute(entry, pieces, out) * budget)
     print(f"{entry.name}: {budget:g} minutes, {updates:,} updates", flush=True)
-    seconds = sum(run(command, folder / "log") for command in entry.train(pieces, folder, updates, seed))
+    seconds = train(entry, pieces, folder, updates, seed)
     output = folder / "output"
     source = pieces.file("test", pieces.source)
     run(entry.translate(pieces, folder, source, output), folder / "translate.log")
@@ -116,6 +119,17 @@ def race(entry: Entry, pieces: Pieces, budget: float, seed: int, out: Path) -> N
     with (out / "results.jsonl").open("a") as file:
         file.write(json.dumps(asdict(result)) + "\n")
     print(f"{entry.name}: {result.minutes:.1f} minutes, BLEU {result.bleu:.1f}", flush=True)
+
+
+def train(entry: Entry, pieces: Pieces, folder: Path, updates: int, seed: int) -> float:
+    """Train, unless that has been done, and return the CPU time in seconds."""
+    record = folder / "seconds"
+    if not record.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        commands = entry.train(pieces, folder, updates, seed)
+        record.write_text(str(sum(run(command, folder / "log") for command in commands)))
+    return float(record.read_text())
 
 
 def updates_per_minute(entry: Entry, pieces: Pieces, out: Path) -> float:
@@ -185,6 +199,15 @@ def read_results(out: Path) -> list[Result]:
     file = out / "results.jsonl"
     rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     return [Result(**{**row, "settings": tuple(row["settings"])}) for row in rows]
+
+
+def draw(results: list[Result]) -> str:
+    """BLEU over CPU time, a line for each system and its settings."""
+    systems: dict[str, list[tuple[float, float]]] = {}
+    for result in sorted(results, key=lambda result: result.minutes):
+        name = " ".join((result.system, *result.settings))
+        systems.setdefault(name, []).append((result.minutes, result.bleu))
+    return line_chart(systems, "test BLEU, beam 5", "CPU minutes of training, one thread")
 
 
 def format_table(results: list[Result]) -> Iterator[str]:

@@ -78,6 +78,12 @@ PEERS = {
                 "plot_heatmap = None",
                 "spares matplotlib",
             ),
+            Patch(
+                "joeynmt/builders.py",
+                r'^ +"verbose": False,$',
+                "",
+                "torch's scheduler has no such option now",
+            ),
         ),
     ),
     "fairseq_lstm": Peer(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from nmt_cli.drawing.attention import HeatMap, attention_svg, heat_maps_svg
-from nmt_cli.drawing.distances import distances_svg
+from nmt_cli.drawing.lines import line_chart
 from nmt_cli.drawing.markup import content_security_policy, render, resource
 from nmt_cli.explanation.explanation import DistanceMean, Explanation, Gradients, merged_distances
 
@@ -91,7 +91,7 @@ def gradient_distances_svg(explanations: Sequence[Explanation]) -> str:
         name: [(float(mean.distance), mean.norm) for mean in means]
         for name, means in distances_of_runs(explanations).items()
     }
-    return distances_svg(series)
+    return line_chart(series, "gradient norm by distance", "steps from x_i to y_t", logarithmic=True)
 
 
 def distances_of_runs(explanations: Sequence[Explanation]) -> dict[str, tuple[DistanceMean, ...]]:

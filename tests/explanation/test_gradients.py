@@ -10,7 +10,7 @@ from torch import Tensor
 from nmt_cli.config import ModelConfig
 from nmt_cli.data.batches import collate
 from nmt_cli.drawing.attention import HeatMap, attention_svg, heat_maps_svg
-from nmt_cli.drawing.distances import distances_svg
+from nmt_cli.drawing.lines import line_chart
 from nmt_cli.explanation import DistanceMean, Gradients, merged_distances
 from nmt_cli.explanation.gradients import describe_gradients, source_gradients
 from nmt_cli.model import Seq2Seq, build_model
@@ -146,7 +146,16 @@ def test_pictures_have_all_maps_and_lines_and_survive_zeros() -> None:
     assert picture.count("<svg") == 3
     assert "c ← &lt;b&gt;: -0.500" in picture
     assert "-0.5" not in attention_svg(["a", "b"], ["c"], [[0.5, -0.5]])
-    chart = distances_svg({"rnn": [(1, 1e-2), (2, 0.0), (3, 1e-40)], "<lstm>": [(1, 2.0)]})
+    chart = line_chart(
+        {"rnn": [(1, 1e-2), (2, 0.0), (3, 1e-40)], "<lstm>": [(1, 2.0)]},
+        "gradients",
+        "steps",
+        logarithmic=True,
+    )
     assert chart.count("<polyline") == 2
-    assert "&lt;lstm&gt;, distance 1: 2" in chart
+    assert "&lt;lstm&gt;, 1: 2" in chart
     assert "nan" not in chart.lower()
+    plain = line_chart({"a": [(10.0, 31.5), (20.0, 38.0)], "b": [(11.0, 4.0)]}, "BLEU", "minutes")
+    assert "a, 20: 38" in plain
+    assert ">40<" in plain  # the highest line of the grid
+    assert line_chart({}, "empty", "x").count("<polyline") == 0
