@@ -176,7 +176,7 @@ class Joey(Entry):
             "training": {
                 "optimizer": "adam",
                 "learning_rate": 0.001,
-                "learning_rate_min": 1e-5,
+                "learning_rate_min": 0.0001,
                 "scheduling": "plateau",
                 "patience": 1,
                 "decrease_factor": 0.5,
