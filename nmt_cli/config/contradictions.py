@@ -47,6 +47,16 @@ _TRANSFORMER_LANGUAGE_MODEL = {
 }
 # The only possible values in a model that reads images: there are no source words in an order.
 _IMAGES: dict[str, Any] = {"reverse_source": False, "attention_span": "global"}
+# What cannot copy: without a source in words there is nothing to copy, and without weights that are known and sum to 1
+# there is no distribution over it.
+_WITHOUT_COPYING: dict[str, tuple[Any, ...]] = {
+    "encoder_layers": (0,),
+    "source": ("image", "features"),
+    "cell": ("transformer",),
+    "attention": ("none",),
+    "attention_span": ("local-p",),
+    "hard_attention": (True,),
+}
 # Settings without effect unless another one has certain values: (setting, the other one, those values).
 _DEPENDENT: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("attention_size", "attention", ("additive", "projected_dot")),
@@ -81,6 +91,10 @@ def contradictions(config: ModelConfig) -> Iterator[str]:
     elif config.initial_state == "input" and config.cell != "transformer":
         yield from _in_first_input(config)
     yield from _in_sizes(config)
+    if config.copying:
+        for name, values in _WITHOUT_COPYING.items():
+            if getattr(config, name) in values:
+                yield _contradiction(config, "copying", name, "leave out model.copying")
     for name, other, values in _DEPENDENT:
         if getattr(config, name) != default_of(config, name) and getattr(config, other) not in values:
             yield _contradiction(config, name, other, f"leave out model.{name}")

@@ -117,6 +117,10 @@ class ModelConfig(Section):
         "coverage: weight of the loss Σ_s min(α_s, coverage_s), which penalizes repeated attention",
         ge=0.0,
     )
+    copying: bool = setting(
+        False,
+        "copy source tokens with the weights of attention: p(w) = p_gen P_vocab(w) + (1 - p_gen) Σ α_i over x_i = w",
+    )
     query: Literal["before", "after"] = setting(
         "after", "attend with s_{t-1}, before the recurrent step, or with s_t, after it"
     )

@@ -42,8 +42,10 @@ def source_gradients(model: Seq2Seq, source: Sequence[int], target: Sequence[int
             batch = collate([source[:-1]] * n, [target[:-1]] * n).to(device)
             with _source_vectors(model) as vectors:
                 memory = model.encode(batch.source, batch.source_lengths)
-            features, _ = model.decode(memory, batch.target_inputs)  # (n, T, F)
-            logits = model.project(features[torch.arange(n), positions])  # (n, V)
+            features, attention = model.decode(memory, batch.target_inputs)  # (n, T, F), (n, T, S)
+            steps = torch.arange(n) * len(target) + positions  # (n,) one of each copy
+            copies = model.copies(attention, memory, steps.to(device))
+            logits = model.project(features[torch.arange(n), positions], copies)  # (n, V)
             log_p = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(dim=-1)
             labels = torch.tensor([target[t] for t in positions.tolist()], device=device)
             (g,) = torch.autograd.grad(log_p.gather(1, labels[:, None]).sum(), vectors)  # (n, S, E)

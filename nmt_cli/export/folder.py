@@ -112,6 +112,7 @@ def check_supported(config: Config) -> None:
         "initial_state": (model.initial_state == "input", "only the other ways to start are exported"),
         "hard_attention": (model.hard_attention, only),
         "coverage": (model.coverage, "its scores depend on the attention of all earlier steps"),
+        "copying": (model.copying, "only models that generate every word are exported"),
         "heads": (
             model.heads is not None and model.cell != "transformer",
             "only the Transformer's heads are exported",

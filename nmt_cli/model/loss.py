@@ -158,10 +158,15 @@ def mix_inputs(model: Seq2Seq, memory: Memory, inputs: Tensor, sampling: Schedul
     replaced[:, 0] = False  # <bos>
     if model.decoder.is_sequential:
         return _step_by_step(model, memory, inputs, replaced, sampling)
-    features, _ = model.decode(memory, inputs)  # (B, T, F)
-    rows = torch.split(features[:, :-1].flatten(0, 1), model.loss_chunk_tokens)  # (n, F) each
-    predicted = torch.cat([_choose(model, row, sampling) for row in rows]).view_as(inputs[:, 1:])
-    return torch.cat([inputs[:, :1], torch.where(replaced[:, 1:], predicted, inputs[:, 1:])], dim=1)
+    features, attention = model.decode(memory, inputs)  # (B, T, F), (B, T, S)
+    steps = torch.arange(inputs.numel(), device=inputs.device).view_as(inputs)[:, :-1].flatten()  # (B·(T-1),)
+    predicted = []
+    for chunk in torch.split(steps, model.loss_chunk_tokens):  # (n,)
+        copies = model.copies(attention, memory, chunk)  # (n, S)
+        logits = model.project(features.flatten(0, 1).index_select(0, chunk), copies)  # (n, V)
+        predicted.append(_choose(logits, sampling))
+    words = torch.cat(predicted).view_as(inputs[:, 1:])
+    return torch.cat([inputs[:, :1], torch.where(replaced[:, 1:], words, inputs[:, 1:])], dim=1)
 
 
 def _step_by_step(
@@ -170,16 +175,15 @@ def _step_by_step(
     state, tokens = model.start(memory, 1), inputs[:, :1]  # (B, 1)
     mixed = [tokens]
     for t in range(1, inputs.shape[1]):
-        features, state, _ = model.step(tokens, state, memory)  # (B, 1, F)
-        predicted = _choose(model, features[:, 0], sampling)[:, None]  # (B, 1)
+        features, state, attention = model.step(tokens, state, memory)  # (B, 1, F)
+        predicted = _choose(model.project(features, model.copies(attention, memory)), sampling)  # (B, 1)
         tokens = torch.where(replaced[:, t : t + 1], predicted, inputs[:, t : t + 1])
         mixed.append(tokens)
     return torch.cat(mixed, dim=1)  # (B, T)
 
 
-def _choose(model: Seq2Seq, features: Tensor, sampling: ScheduledSampling) -> Tensor:
-    """Features (n, F) → words (n,)."""
-    logits = model.project(features)  # (n, V)
+def _choose(logits: Tensor, sampling: ScheduledSampling) -> Tensor:
+    """Logits (…, V) → words (…)."""
     if sampling.kind == "drawn":
         noise = torch.empty_like(logits, dtype=torch.float32).exponential_()  # its -log is Gumbel noise
         logits = logits - noise.log()

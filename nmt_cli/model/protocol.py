@@ -49,6 +49,13 @@ class State(Value):
         return self._map(pick)
 
 
+class Copies(NamedTuple):
+    """What steps can copy from the source: word w with probability Σ_{i: x_i = w} α_i   (See et al. 2017)"""
+
+    words: Tensor  # (…, S) x_i, token ids
+    weights: Tensor  # (…, S) α_i, 0 on padding
+
+
 class Loss(NamedTuple):
     """Sums over the tokens of a batch, so that the caller can divide by the tokens of the whole update."""
 
@@ -81,7 +88,8 @@ StateT = TypeVar("StateT", bound=State)
 class TranslationModel(Protocol[MemoryT, StateT]):
     """A model, which is a torch module as well. One step at a time equals teacher forcing.
 
-    Steps return features; turning them into logits is a separate call, made only where logits are needed.
+    Steps return features; turning them into logits is a separate call, made only where logits are needed. A model that
+    copies needs for it what the steps can copy.
     """
 
     def vocabulary_size(self) -> int:
@@ -104,8 +112,17 @@ class TranslationModel(Protocol[MemoryT, StateT]):
         """Tokens (B, K) → features (B, K, F), the next state, attention (B, K, S)."""
         ...
 
-    def project(self, features: Tensor) -> Tensor:
-        """Features (…, F) → logits (…, V)."""
+    def copies(
+        self, attention: Tensor | None, memory: MemoryT, positions: Tensor | None = None
+    ) -> Copies | None:
+        """What steps with attention (B, Q, S) can copy, (B, Q, S), or None if the model does not copy.
+
+        positions: only for these steps, flat indices b·Q + q (N,): (N, S)
+        """
+        ...
+
+    def project(self, features: Tensor, copies: Copies | None = None) -> Tensor:
+        """Features (…, F) and what can be copied (…, S) → logits (…, V); of a model that copies, log-probabilities."""
         ...
 
     def loss(

@@ -21,6 +21,7 @@ from torch.nn.functional import linear
 
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.model.attention import NO_HISTORY, AttentionHistory, AttentionOutput, build_attention, join_steps
+from nmt_cli.model.copying import CopySwitch
 from nmt_cli.model.decoder import Decoded, RecurrentDecoder, RecurrentMemory, RecurrentState, RecurrentStateT
 from nmt_cli.model.encoder import Bridged
 from nmt_cli.model.fast.unroll import can_unroll, fast_unroll
@@ -90,6 +91,7 @@ class AttentionMemory(RecurrentMemory):
     keys: Tensor  # (B, S, A) what queries are compared with
     values: Tensor  # (B, S, H) what is read: h_s
     expected: Tensor | None  # (B,) hard attention: the sentences that get the expected context
+    source: Tensor | None = None  # (B, S) x_s, the token ids, if the model copies
 
 
 class AttentionDecoder(RecurrentDecoder[AttentionMemory, RecurrentStateT]):
@@ -99,6 +101,7 @@ class AttentionDecoder(RecurrentDecoder[AttentionMemory, RecurrentStateT]):
         super().__init__()
         self.attention = build_attention(config)  # first: weights are initialized in the order of the modules
         self.add_layers(config, input_size, upper_size)
+        self.switch = CopySwitch(config) if config.copying else None
 
     def build_memory(self, states: Tensor, bridged: Bridged, mask: Tensor) -> AttentionMemory:
         """Keys and values of h (B, S, H)."""
@@ -126,6 +129,11 @@ class AttentionDecoder(RecurrentDecoder[AttentionMemory, RecurrentStateT]):
         """The same for all T steps at once, queries (B, T, H)."""
         return self.attention.all_steps(queries, memory.keys, memory.values, memory.mask, memory.expected)
 
+    def output(self, readout: Tensor, s: Tensor, y: Tensor, c: Tensor) -> Tensor:
+        """The features: the readout (B, Q, F), after dropout, or [readout; u_t] (B, Q, F + 1) if the model copies."""
+        f = self.dropout(readout)
+        return f if self.switch is None else torch.cat([f, self.switch(c, s, y)], dim=-1)
+
 
 class LuongDecoder(AttentionDecoder[RecurrentState]):
     """The context is read with the new state and never returns to the recurrence, so all positions attend at once.
@@ -145,7 +153,8 @@ class LuongDecoder(AttentionDecoder[RecurrentState]):
         """Word vectors y (B, T, E) of all steps → features (B, T, F), attention (B, T, S)."""
         s, _ = self.run_layers(y, self.initial_layers(memory), one_step=False)  # (B, T, H)
         c, alpha, probabilities = self.attend_all(s, memory)
-        return Decoded(self.dropout(self.readout(s, y, c)), alpha, probabilities)  # (B, T, F), (B, T, S)
+        features = self.output(self.readout(s, y, c), s, y, c)  # (B, T, F)
+        return Decoded(features, alpha, probabilities)
 
     def step(
         self, y: Tensor, state: RecurrentState, memory: AttentionMemory
@@ -154,7 +163,7 @@ class LuongDecoder(AttentionDecoder[RecurrentState]):
         s, layers = self.run_layers(y, state.layers, one_step=True)  # (B, K, H) s_t = LSTM(y_{t-1}, s_{t-1})
         c, alpha, _ = self.attend(s, memory, state.history)  # (B, K, H), (B, K, S) c_t = Σ_s α_ts h_s
         h = self.readout(s, y, c)  # (B, K, F) h̃_t = tanh(W_c [c_t; s_t])
-        return self.dropout(h), RecurrentState(layers, state.history.after(alpha)), alpha
+        return self.output(h, s, y, c), RecurrentState(layers, state.history.after(alpha)), alpha
 
 
 class GNMTDecoder(AttentionDecoder[RecurrentState]):
@@ -175,7 +184,9 @@ class GNMTDecoder(AttentionDecoder[RecurrentState]):
         s, _ = self.run_layers(y, [bottom], one_step=False)  # (B, T, H)
         c, alpha, probabilities = self.attend_all(s, memory)
         x, _ = self.run_layers(s, upper, first=1, context=c, one_step=False)  # (B, T, H)
-        return Decoded(self.dropout(self.readout(x, y, c)), alpha, probabilities)  # (B, T, F), (B, T, S)
+        return Decoded(
+            self.output(self.readout(x, y, c), x, y, c), alpha, probabilities
+        )  # (B, T, F), (B, T, S)
 
     def step(
         self, y: Tensor, state: RecurrentState, memory: AttentionMemory
@@ -184,7 +195,7 @@ class GNMTDecoder(AttentionDecoder[RecurrentState]):
         s, bottom = self.run_layers(y, state.layers[:1], one_step=True)  # (B, K, H) s¹_t
         c, alpha, _ = self.attend(s, memory, state.history)  # (B, K, H), (B, K, S) c_t = attend(s¹_t)
         x, upper = self.run_layers(s, state.layers[1:], first=1, context=c, one_step=True)  # (B, K, H)
-        features = self.dropout(self.readout(x, y, c))  # (B, K, F)
+        features = self.output(self.readout(x, y, c), x, y, c)  # (B, K, F)
         return features, RecurrentState((*bottom, *upper), state.history.after(alpha)), alpha
 
 
@@ -238,14 +249,15 @@ class SequentialDecoder(AttentionDecoder[RecurrentStateT]):
             steps = Steps(*fast_unroll(self, words, W_fed, memory, masks))
         else:
             steps = self.unroll(words, W_fed, memory, masks)
-        return Decoded(self.dropout(self.features(y, steps)), steps.alpha, steps.probabilities)
+        features = self.output(self.features(y, steps), steps.s, y, steps.context)  # (B, T, F)
+        return Decoded(features, steps.alpha, steps.probabilities)
 
     def step(
         self, y: Tensor, state: RecurrentStateT, memory: AttentionMemory
     ) -> tuple[Tensor, RecurrentStateT, Tensor]:
         """Word vectors y (B, K, E) of one step → features (B, K, F), the next state, attention (B, K, S)."""
         now, state = self.advance(self.word_gates(y), self.fed_gates, state, memory)
-        return self.dropout(self.features(y, now)), state, now.alpha
+        return self.output(self.features(y, now), now.s, y, now.context), state, now.alpha
 
     def unroll(self, words: Tensor, W_fed: Tensor, memory: AttentionMemory, masks: Masks) -> Steps:
         """The plain loop over time: words (B, T, G·H), W_fed (G·H, H or F), masks (B, T or 1, H).

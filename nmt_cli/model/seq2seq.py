@@ -1,6 +1,7 @@
 """The encoder–decoder: all parts together, behind the protocol."""
 
 import math
+from dataclasses import replace
 from typing import Any, cast
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.data.batches import Batch, collate
 from nmt_cli.errors import ConfigError
+from nmt_cli.model.copying import copied_weight, copies_of, mixture
 from nmt_cli.model.decoder import Decoded, Decoder
 from nmt_cli.model.encoder import Bridge, Encoder, reversal, take
 from nmt_cli.model.fast.cross_entropy import chunked_cross_entropy
@@ -26,6 +28,7 @@ from nmt_cli.model.loss import (
 )
 from nmt_cli.model.protocol import (
     TEACHER_FORCING,
+    Copies,
     Loss,
     Memory,
     Risks,
@@ -66,6 +69,7 @@ class Seq2Seq(nn.Module):
         self.vocabulary = nn.Linear(config.features_size, target_words.num_embeddings)
         if tied:
             self.vocabulary.weight = target_words.weight
+        self.copying = config.copying
         self.loss_chunk_tokens = config.loss_chunk_tokens
         self.reverse_source = config.reverse_source
         self.entropy_weight = config.entropy_weight
@@ -103,7 +107,7 @@ class Seq2Seq(nn.Module):
         encoded = self.encoder(x, mask)
         states = take(encoded.states, swap) if self.reverse_source else encoded.states  # (B, S, H)
         memory: Memory = self.decoder.build_memory(states, self.bridge(encoded, mask), mask)
-        return memory
+        return replace(cast(AttentionMemory, memory), source=source) if self.copying else memory
 
     def decode(self, memory: Memory, target_inputs: Tensor) -> tuple[Tensor, Tensor | None]:
         """Teacher forcing with (B, T): features (B, T, F) and attention (B, T, S), if there is any."""
@@ -119,10 +123,20 @@ class Seq2Seq(nn.Module):
         """Tokens (B, K) → features (B, K, F), the next state, attention (B, K, S)."""
         return self.decoder.step(self._word_vectors(self.target_words, tokens), state, memory)
 
-    def project(self, features: Tensor) -> Tensor:
-        """Features (…, F) → logits (…, V)."""
-        logits: Tensor = self.vocabulary(features)
-        return logits
+    def copies(
+        self, attention: Tensor | None, memory: Memory, positions: Tensor | None = None
+    ) -> Copies | None:
+        """What steps with attention (B, Q, S) can copy, (B, Q, S), or (N, S) for the steps at `positions` (N,)."""
+        source = memory.source if isinstance(memory, AttentionMemory) else None
+        return None if source is None or attention is None else copies_of(source, attention, positions)
+
+    def project(self, features: Tensor, copies: Copies | None = None) -> Tensor:
+        """Features (…, F) and what can be copied (…, S) → logits (…, V); of a model that copies, log-probabilities."""
+        if copies is None:
+            assert not self.copying, "a model that copies needs to know what it can copy"
+            logits: Tensor = self.vocabulary(features)
+            return logits
+        return mixture(self.vocabulary(features[..., :-1]), features[..., -1:], copies)
 
     def loss(
         self,
@@ -139,13 +153,13 @@ class Seq2Seq(nn.Module):
         memory = self.encode(batch.source, batch.source_lengths)
         inputs = batch.target_inputs
         if risks is not None:
-            return self._risk(batch, self._decode(memory, inputs, attention=False), risks)
+            return self._risk(batch, memory, risks)
         if scheduled_sampling.probability > 0:
             inputs = mix_inputs(self, memory, inputs, scheduled_sampling)
         explores = self.baseline is not None and self.training and self._is_hard
         weighs = self.coverage_weight > 0 or self.doubly_stochastic_weight > 0
         guides = guided_alignment > 0 and batch.links is not None
-        decoded = self._decode(memory, inputs, attention=explores or weighs or guides)
+        decoded = self._decode(memory, inputs, attention=explores or weighs or guides or self.copying)
         positions, labels, weights = batch.positions, batch.labels, None  # (N,) each
         if tokens_per_sentence or token_fraction < 1:
             if tokens_per_sentence:
@@ -157,10 +171,7 @@ class Seq2Seq(nn.Module):
             positions, labels = positions.index_select(0, subset), labels.index_select(0, subset)  # (M,) each
         losses = torch.empty_like(labels, dtype=torch.float32) if explores else None  # (M,)
         total, cross_entropy, _ = chunked_cross_entropy(
-            decoded.features.flatten(0, 1).index_select(0, positions),  # (M, F) padding is not projected
-            self.vocabulary.weight,
-            self.vocabulary.bias,
-            labels,
+            *self._outputs(memory, decoded, positions, labels),
             label_smoothing=label_smoothing,
             chunk_tokens=self.loss_chunk_tokens,
             losses=losses,
@@ -181,24 +192,34 @@ class Seq2Seq(nn.Module):
             total = total + guided_alignment * guided
         return Loss(total, cross_entropy, len(batch.labels))
 
-    def _risk(self, batch: Batch, decoded: Decoded, risks: Risks) -> Loss:
+    def _outputs(
+        self, memory: Memory, decoded: Decoded, positions: Tensor, labels: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None, Tensor | None]:
+        """What the cross-entropy of `labels` (N,) at `positions` (N,) depends on; padding is not projected."""
+        features, u, a = decoded.features.flatten(0, 1).index_select(0, positions), None, None  # (N, F)
+        copies = self.copies(decoded.attention, memory, positions)  # (N, S)
+        if copies is not None:
+            features, u, a = features[:, :-1], features[:, -1], copied_weight(copies, labels)
+        return features, self.vocabulary.weight, self.vocabulary.bias, labels, u, a
+
+    def _risk(self, batch: Batch, memory: Memory, risks: Risks) -> Loss:
         """The expected risk; the cross-entropy is that of the references.
 
         Its gradient is that of a weighted sum of log-probabilities, whose weights depend on the probabilities: they are
         computed first, from the same features.
         """
-        features = decoded.features.flatten(0, 1).index_select(0, batch.positions)  # (N, F)
-        exact = torch.promote_types(features.dtype, torch.float32)
+        decoded = self._decode(memory, batch.target_inputs, attention=self.copying)
+        outputs = self._outputs(memory, decoded, batch.positions, batch.labels)
+        exact = torch.promote_types(decoded.features.dtype, torch.float32)
         losses = torch.empty_like(batch.labels, dtype=exact)  # (N,) -log p of each token
         lengths = batch.target_lengths.to(batch.labels.device, non_blocking=True)
         row = torch.repeat_interleave(torch.arange(len(lengths), device=lengths.device), lengths)  # (N,)
         options: Any = {"label_smoothing": 0.0, "chunk_tokens": self.loss_chunk_tokens}
-        output = self.vocabulary.weight, self.vocabulary.bias, batch.labels
         with torch.no_grad():
-            chunked_cross_entropy(features, *output, losses=losses, **options)
+            chunked_cross_entropy(*outputs, losses=losses, **options)
             log_p = -losses.new_zeros(len(lengths)).index_add(0, row, losses)  # (R,)
             risk, weights = expected_risk(log_p, risks)
-        weighted = chunked_cross_entropy(features, *output, token_weights=-weights[row], **options).total
+        weighted = chunked_cross_entropy(*outputs, token_weights=-weights[row], **options).total
         cross_entropy = -(log_p * risks.is_reference).sum()
         return Loss(weighted + (risk - weighted).detach(), cross_entropy, len(batch.labels))
 
@@ -321,6 +342,11 @@ def blank_model(
         raise ConfigError(
             "model.tied_embeddings = all is incompatible with vocabulary.joint = false",
             hint="set model.tied_embeddings = decoder, or preprocess with vocabulary.joint = true",
+        )
+    if config.copying and not shared:
+        raise ConfigError(
+            "model.copying = true is incompatible with vocabulary.joint = false",
+            hint="set model.copying = false, or preprocess with vocabulary.joint = true",
         )
     # Torch's own initialization must not advance the global generator.
     with torch.random.fork_rng(devices=[]):

@@ -66,7 +66,7 @@ class ModelScorer(Scorer[MemoryT, StateT]):
     def step(self, tokens: Tensor, state: StateT, memory: MemoryT) -> tuple[Tensor, StateT, Tensor | None]:
         """Tokens (B, K) → logits (B, K, V), next state, attention (B, K, S)."""
         features, state, attention = self.model.step(tokens, state, memory)
-        return self.model.project(features), state, attention
+        return self.model.project(features, self.model.copies(attention, memory)), state, attention
 
 
 @dataclass(frozen=True, eq=False)

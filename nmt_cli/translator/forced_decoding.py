@@ -43,8 +43,10 @@ def force(model: Seq2Seq, batch: Batch, *, n: int = 0, banned: Sequence[int] = (
     real = features.flatten(0, 1).index_select(0, batch.positions)  # (N, F)
     excluded = torch.tensor(banned, dtype=torch.long, device=real.device)
     of_tokens, best = [], []
-    for chunk, labels in zip(torch.split(real, _CHUNK), torch.split(batch.labels, _CHUNK), strict=True):
-        log_p = model.project(chunk).float().log_softmax(dim=-1)  # (≤ 1024, V)
+    parts = (torch.split(each, _CHUNK) for each in (real, batch.positions, batch.labels))
+    for chunk, positions, labels in zip(*parts, strict=True):
+        copies = model.copies(attention, memory, positions)
+        log_p = model.project(chunk, copies).float().log_softmax(dim=-1)  # (≤ 1024, V)
         of_tokens.append(log_p.gather(1, labels[:, None])[:, 0])
         allowed = log_p.index_fill(1, excluded, -torch.inf) if n else log_p
         best.append(allowed.topk(min(n, log_p.shape[1] - len(banned))))

@@ -17,12 +17,13 @@ from nmt_cli.model import Seq2Seq, build_model
 
 from .conftest import MakeExplainer
 
-SOURCE, TARGET = [4, 5, 6, 5, 3], [7, 8, 9, 3]  # a word twice: positions count, not words
+SOURCE, TARGET = [4, 5, 6, 5, 3], [7, 5, 9, 3]  # a word twice: positions count, not words
 SYSTEMS: list[tuple[str, dict[str, Any]]] = [
     ("sutskever2014", {}),
     ("bahdanau2015", {"embedding_size": 8}),
     ("luong2015", {"input_feeding": True}),
     ("luong2015", {"hard_attention": True}),
+    ("luong2015", {"copying": True}),
     ("cheng2016", {}),
     ("vaswani2017", {"embedding_size": 8}),  # one matrix for source, target and output
 ]
@@ -42,7 +43,8 @@ def log_p(model: Seq2Seq, moved: Tensor | None = None) -> Tensor:
     )
     memory = model.encode(batch.source, batch.source_lengths)
     handle.remove()
-    logits = model.project(model.decode(memory, batch.target_inputs)[0])[0]
+    features, attention = model.decode(memory, batch.target_inputs)
+    logits = model.project(features, model.copies(attention, memory))[0]
     return logits.log_softmax(dim=-1)[range(len(TARGET)), TARGET].detach()
 
 

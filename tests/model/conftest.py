@@ -58,6 +58,11 @@ SWITCHES: list[tuple[str, dict[str, Any]]] = [
     ("bahdanau2015", {"coverage": True, "coverage_loss": 0.5, "attention_size": 5}),
     ("luong2015", WITH_COVERAGE | {"coverage_loss": 1.0}),
     ("luong2015", FEEDING | {"attention": "concat", "coverage": True, "hard_attention": True}),
+    ("luong2015", {"copying": True}),
+    ("luong2015", FEEDING | {"copying": True, "heads": 2, "reverse_source": True}),
+    ("bahdanau2015", {"copying": True, "coverage": True, "coverage_loss": 0.5}),
+    ("gnmt2016", {"copying": True, "attention_span": "local-m", "attention_window": 1}),
+    ("cheng2016", {"copying": True}),
     ("cheng2016", {"cell": "rnn"}),
     ("cheng2016", {"intra_attention": "encoder", "bidirectional": "all"}),
     (

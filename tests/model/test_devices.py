@@ -88,6 +88,21 @@ def test_a_search_step_stays_on_one_device(preset: ModelConfig, build: Build, pa
         assert model.project(features).shape == (2, 4, 11)
 
 
+@pytest.mark.parametrize("name", ["luong2015", "bahdanau2015"])
+def test_copying_stays_on_one_device(name: str, build: Build, pad: Pad, pairs: Pairs) -> None:
+    config = ModelConfig.from_preset(name, embedding_size=6, hidden_size=8, copying=True)
+    model = build(config, training=True, dtype=torch.float32).to("meta")
+    batch = pad(pairs).to("meta")
+    with OneDevice():
+        update(model, batch)
+        assert all(p.grad is not None and p.grad.device.type == "meta" for p in model.parameters())
+        with torch.no_grad():
+            memory = model.eval().encode(batch.source, batch.source_lengths)
+            tokens = torch.zeros(len(pairs), 4, dtype=torch.long, device="meta")
+            features, _, attention = model.step(tokens, model.start(memory, 4), memory)
+            assert model.project(features, model.copies(attention, memory)).shape == (len(pairs), 4, 11)
+
+
 @pytest.mark.parametrize(
     ("name", "switches"), [*((name, {}) for name in CAPTION_PRESETS), ("xu2015", {"hard_attention": True})]
 )

@@ -81,6 +81,16 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str, str]] = [
     (TRANSFORMER | {"residual": False}, "residual = false", "cell = transformer"),
     (TRANSFORMER | {"heads": 5}, "heads = 5", "hidden_size = 256"),
     (TRANSFORMER | {"context_every_step": True}, "context_every_step = true", "attention = scaled_dot"),
+    (NO_ATTENTION | {"copying": True}, "copying = true", "attention = none"),
+    (TRANSFORMER | {"copying": True}, "copying = true", "cell = transformer"),
+    ({"copying": True, "hard_attention": True}, "copying = true", "hard_attention = true"),
+    (
+        {"copying": True, "attention_span": "local-p", "attention_window": 5},
+        "copying = true",
+        "attention_span = local-p",
+    ),
+    ({"copying": True, "encoder_layers": 0}, "copying = true", "encoder_layers = 0"),
+    ({"copying": True, "source": "image"}, "copying = true", "source = image"),
 ]
 
 

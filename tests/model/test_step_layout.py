@@ -25,7 +25,9 @@ def model_of(preset: str, words: int, size: int, **settings: Any) -> Seq2Seq:
 
 def forced_logits(model: Seq2Seq) -> Tensor:
     """Of teacher forcing: (B, T, V)"""
-    return model.project(model.decode(model.encode(SOURCE, LENGTHS), WORDS)[0])
+    memory = model.encode(SOURCE, LENGTHS)
+    features, attention = model.decode(memory, WORDS)
+    return model.project(features, model.copies(attention, memory))
 
 
 def step_logits(model: Seq2Seq) -> Tensor:
@@ -33,8 +35,8 @@ def step_logits(model: Seq2Seq) -> Tensor:
     memory = model.encode(SOURCE, LENGTHS)
     state, steps = model.start(memory, 1), []
     for column in torch.split(WORDS, 1, dim=1):
-        features, state, _ = model.step(column, state, memory)
-        steps.append(model.project(features))
+        features, state, attention = model.step(column, state, memory)
+        steps.append(model.project(features, model.copies(attention, memory)))
     return torch.cat(steps, dim=1)
 
 

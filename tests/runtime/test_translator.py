@@ -226,6 +226,7 @@ def test_em_finds_the_translations_that_mere_cooccurrence_misses() -> None:
         ),
         (["model.hard_attention=true"], "hard_attention = true"),
         (["model.attention=additive", "model.coverage=true"], "coverage = true"),
+        (["model.copying=true"], "copying = true"),
         (["model.heads=4"], "heads = 4"),
     ],
     ids=str,

@@ -27,23 +27,28 @@ EVERYTHING = [list(words) for length in range(3) for words in product(WORDS, rep
 SOURCES = [[4, 5, 6], [6, 4]]
 
 
-def tiny(preset: str) -> Seq2Seq:
-    config = ModelConfig.from_preset(preset, embedding_size=8, hidden_size=8)
+def tiny(preset: str, *, copying: bool = False) -> Seq2Seq:
+    config = ModelConfig.from_preset(preset, embedding_size=8, hidden_size=8, copying=copying)
     model = build_model(config, 7, 7, shared=True, generator=torch.Generator().manual_seed(1))
     return model.double().eval()
 
 
 def log_probability(model: Seq2Seq, source: list[int], target: list[int]) -> Tensor:
     batch = collate([source], [target])
-    features, _ = model.decode(model.encode(batch.source, batch.source_lengths), batch.target_inputs)
-    log_p = model.project(features[0]).log_softmax(dim=1)
+    memory = model.encode(batch.source, batch.source_lengths)
+    features, attention = model.decode(memory, batch.target_inputs)
+    log_p = model.project(features, model.copies(attention, memory))[0].log_softmax(dim=1)
     return log_p.gather(1, batch.labels[:, None]).sum()
 
 
-@pytest.mark.parametrize("preset", ["luong2015", "bahdanau2015"])
+@pytest.mark.parametrize(
+    ("preset", "copying"), [("luong2015", False), ("luong2015", True), ("bahdanau2015", False)]
+)
 @pytest.mark.parametrize("alpha", [1.0, 0.05])
-def test_the_gradient_is_that_of_the_expected_risk_over_all_translations(preset: str, alpha: float) -> None:
-    model = tiny(preset)
+def test_the_gradient_is_that_of_the_expected_risk_over_all_translations(
+    preset: str, copying: bool, alpha: float
+) -> None:
+    model = tiny(preset, copying=copying)
     count = len(EVERYTHING)
     delta = torch.rand(2 * count, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
     batch = collate([source for source in SOURCES for _ in EVERYTHING], EVERYTHING * 2)

@@ -1,4 +1,4 @@
-"""Training with hard attention, scheduled sampling and the loss on a subset; resume stays exact."""
+"""Training with hard attention, copying, scheduled sampling and the loss on a subset; resume stays exact."""
 
 import math
 from pathlib import Path
@@ -25,8 +25,8 @@ EVERYTHING = (
 @pytest.mark.parametrize("average", ["train.ema_decay=0.9", "train.ema_decay=0"])
 @pytest.mark.parametrize(
     "model",
-    [("model.hard_attention=true",), ("model.preset=vaswani2017", "model.heads=4")],
-    ids=["hard", "transformer"],
+    [("model.hard_attention=true",), ("model.copying=true",), ("model.preset=vaswani2017", "model.heads=4")],
+    ids=["hard", "copying", "transformer"],
 )
 def test_a_stopped_and_resumed_run_equals_an_uninterrupted_one(
     data: Path, tmp_path: Path, model: tuple[str, ...], average: str

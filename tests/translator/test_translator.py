@@ -173,12 +173,18 @@ def test_requested_details_have_consistent_shapes(run: Path) -> None:
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.3])
-@pytest.mark.parametrize("preset", ["luong2015", "bahdanau2015", "gnmt2016"])
-def test_forced_decoding_gives_the_score_of_search(tmp_path: Path, preset: str, penalty: float) -> None:
+@pytest.mark.parametrize(
+    ("preset", "copying"),
+    [("luong2015", False), ("luong2015", True), ("bahdanau2015", False), ("gnmt2016", False)],
+)
+def test_forced_decoding_gives_the_score_of_search(
+    tmp_path: Path, preset: str, copying: bool, penalty: float
+) -> None:
     layers = 2 if preset == "gnmt2016" else 1
     settings = [f"model.{side}_layers={layers}" for side in ("encoder", "decoder")]
     settings += [
         f"model.preset={preset}",
+        f"model.copying={copying}",
         "vocabulary.kind=char",
     ]  # characters: only one segmentation
     run = make_run(tmp_path / "run", settings, prefers_bytes=False)

@@ -244,7 +244,8 @@ def _tabulate_words(model: Seq2Seq, decoder: RecurrentDecoder[Any, Any]) -> None
     assert isinstance(first, _Separated)
     side = first.input_sides[0]
     assert isinstance(side, nn.Linear)
-    needs_word = isinstance(decoder.readout, DeepOutput)
+    switch = isinstance(decoder, AttentionDecoder) and decoder.switch is not None
+    needs_word = isinstance(decoder.readout, DeepOutput) or switch
     # Cho's decoder reads the word and a summary of the source.
     has_summary = side.in_features != words.embedding_dim
     if not needs_word and not has_summary and words.num_embeddings * side.out_features <= _TABLE:
