@@ -7,6 +7,7 @@ attention            score, softmax, weighted sum; local attention, several head
 lstmn                a recurrent layer that attends to all its past states
 encoder              source words → h_i, in one direction or both; the bridge h → s_0
 image_encoder        an image or its features → h_i, one for each cell of a grid
+copying              a switch between generating a word and copying one from the source
 decoder              what decoders share: memory, state, layers; the readout s_t, y_{t-1}, c_t → features
 recurrent_decoders   Sutskever, Cho; Luong; GNMT; Bahdanau; Luong with input feeding
 transformer          attention in place of recurrence
@@ -16,10 +17,11 @@ device               choice of the device
 fast                 faster ways to the same numbers, in training and in search
 """
 
-from nmt_cli.model.protocol import Loss, Memory, Risks, ScheduledSampling, State, TranslationModel
+from nmt_cli.model.protocol import Copies, Loss, Memory, Risks, ScheduledSampling, State, TranslationModel
 from nmt_cli.model.seq2seq import Seq2Seq, build_model
 
 __all__ = [
+    "Copies",
     "Loss",
     "Memory",
     "Risks",
