@@ -168,7 +168,7 @@ BEFORE = {
 }
 
 
-@pytest.mark.parametrize(("name", "least"), [("own-corpus", 13), ("fine-tuning", 10), ("methods", 23)])
+@pytest.mark.parametrize(("name", "least"), [("own-corpus", 13), ("fine-tuning", 10), ("methods", 28)])
 def test_the_commands_of_a_guide_run_in_their_order(name: str, least: int, nmt: Run, place: Path) -> None:
     write_corpora()
     Path("gold.talp").write_text("1-1\n" * 150, "utf-8")
