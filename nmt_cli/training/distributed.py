@@ -24,8 +24,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import torch
 import torch.distributed as dist
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.distributed import PrefixStore, Store  # type: ignore[attr-defined]
 from torch.distributed.rendezvous import rendezvous
@@ -34,10 +36,12 @@ from torch.nn.parallel import DistributedDataParallel
 from nmt_cli.config import TrainConfig
 from nmt_cli.config.defaults import PROCESS_TIMEOUT
 from nmt_cli.errors import TrainingError, UsageError
+from nmt_cli.vocabulary.token_ids import Ragged
 
 JOIN_TIMEOUT = 300.0  # seconds until all processes must have started
 ROLL_CALL = 5.0  # seconds that a process has to answer after a connection was lost
 POLLING_INTERVAL = 0.05
+_ANY_TIME = timedelta(days=100)  # torchrun ends those who wait if the process that they wait for fails
 
 
 @dataclass(frozen=True)
@@ -143,6 +147,26 @@ class ProcessGroup:
         with self.connection_errors():
             dist.all_gather(parts, padded, group=self.hosts)
         return [json.loads(part.numpy().tobytes()) for part in parts]
+
+    def share(self, name: str, compute: Callable[[], Ragged]) -> Ragged:
+        """What `compute` returns in the main process, which alone calls it; the others wait, however long it takes.
+
+        `name` is another one in every call.
+        """
+        if self.world == 1:
+            return compute()
+        parts: list[NDArray[Any]] = []
+        if self.is_main:
+            found = compute()
+            parts = [found.values, found.offsets]
+            self.store.set(name, json.dumps([(part.dtype.str, len(part)) for part in parts]))
+        with self.connection_errors():
+            self.store.wait([name], _ANY_TIME)
+            if not self.is_main:
+                parts = [np.empty(size, dtype) for dtype, size in json.loads(self.store.get(name))]
+            for part in parts:
+                dist.broadcast(torch.from_numpy(part.view(np.uint8)), 0, group=self.hosts)
+        return Ragged(*parts)
 
     def claim(self) -> int:
         """0, 1, 2 … in the order of the calls, whichever processes make them: for dividing work."""

@@ -34,6 +34,7 @@ from nmt_cli.training.run_writer import RunWriter, snapshot
 from nmt_cli.training.settings import changed_settings, with_data_settings, with_model_settings
 from nmt_cli.training.trainer import StopRequest, Trainer
 from nmt_cli.training.validation import ModelSelection, Validator
+from nmt_cli.vocabulary.token_ids import Ragged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,14 +222,11 @@ def make_batches(
 ) -> TrainingBatches:
     """The training batches of this process.
 
-    Word alignments for guided attention are a function of the data, so they are computed again on resume.
+    Word alignments for guided attention are a function of the data, so the main process computes them again on resume.
     """
     links = None
     if config.train.guided_alignment:
-        rows = np.arange(len(data.train))
-        source, target = data.train.gather(rows, "source"), data.train.gather(rows, "target")
-        sizes = len(data.vocabularies.source), len(data.vocabularies.target)
-        links = Aligner.train(source, target, sizes).align(source, target)
+        links = group.share("links", lambda: _align(data))
     return TrainingBatches(
         data.train,
         config.train,
@@ -239,6 +237,14 @@ def make_batches(
         world=group.world,
         pin=device.type == "cuda",
     )
+
+
+def _align(data: DataDirectory) -> Ragged:
+    """The word alignments of all training pairs."""
+    rows = np.arange(len(data.train))
+    source, target = data.train.gather(rows, "source"), data.train.gather(rows, "target")
+    sizes = len(data.vocabularies.source), len(data.vocabularies.target)
+    return Aligner.train(source, target, sizes).align(source, target)
 
 
 def _trainer(

@@ -20,6 +20,7 @@ EXACT = (
     "train.accumulate=2",
     "train.validate_every=4",
     "train.average_best=1",
+    "train.guided_alignment=0.5",
 )
 
 
@@ -36,6 +37,15 @@ def command(*arguments: object) -> list[str]:
 
 def torchrun(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(*arguments), capture_output=True, text=True, env=ENVIRONMENT, check=False)
+
+
+def run_script(text: str, folder: Path) -> str:
+    """What a script prints that runs in two processes."""
+    (folder / "script.py").write_text(text)
+    start = [*command()[: command().index("-m", 2)], str(folder / "script.py")]
+    done = subprocess.run(start, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_two_processes_equal_one_and_one_can_resume_from_two(data: Path, tmp_path: Path) -> None:
@@ -57,7 +67,6 @@ def test_two_processes_equal_one_and_one_can_resume_from_two(data: Path, tmp_pat
 
 
 EXCHANGE = """
-import sys
 import torch
 from nmt_cli.config import TrainConfig
 from nmt_cli.training.distributed import ProcessGroup
@@ -82,15 +91,36 @@ if group.is_main:
 
 
 def test_gradients_exchanged_in_half_precision_are_those_of_fp32_up_to_rounding(tmp_path: Path) -> None:
-    script = tmp_path / "exchange.py"
-    script.write_text(EXCHANGE)
-    start = [*command()[: command().index("-m", 2)], str(script)]
-    done = subprocess.run(start, capture_output=True, text=True, env=ENVIRONMENT, check=False)
-    assert done.returncode == 0, done.stderr
-    bf16, fp16, differs = done.stdout.split()
+    bf16, fp16, differs = run_script(EXCHANGE, tmp_path).split()
     assert 1e-4 < float(bf16) < 1e-2
     assert 1e-5 < float(fp16) < 1e-3
     assert differs == "False"
+
+
+SHARED = """
+import time
+from nmt_cli.training.distributed import ProcessGroup
+from nmt_cli.vocabulary.token_ids import Ragged
+
+group = ProcessGroup.join(timeout=5)
+
+def compute():
+    time.sleep(6)
+    return Ragged.from_rows([[1, 2], [], [group.rank]], dtype="uint32")
+
+rows = group.share("rows", compute)
+none = group.share("none", lambda: Ragged.from_rows([[]]))
+everything = group.gather([rows.values.tolist(), rows.offsets.tolist(), str(rows.values.dtype), len(none)])
+group.close()
+if group.is_main:
+    print(everything == 2 * [[[1, 2, 0], [0, 2, 2, 3], "uint32", 1]])
+"""
+
+
+def test_what_the_main_process_computes_is_shared_even_if_it_takes_longer_than_the_timeout(
+    tmp_path: Path,
+) -> None:
+    assert run_script(SHARED, tmp_path).split() == ["True"]
 
 
 def test_a_failing_process_stops_all_with_its_message(data: Path, tmp_path: Path) -> None:
