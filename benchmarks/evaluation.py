@@ -1,8 +1,6 @@
-"""Speed and memory of `nmt evaluate`, against sacreBLEU on the same work.
+"""Speed of `nmt evaluate`, against sacreBLEU on the same work.
 
     python benchmarks/evaluation.py                    # speed: BLEU and chrF, one process, 1 and 4 systems
-    python benchmarks/evaluation.py --memory           # peak memory at 1 million lines as well (minutes)
-    python benchmarks/evaluation.py --memory --memory-lines 200000
 
 The two sides alternate, and the median of the ratios of processor time is shown, because other work on the machine
 disturbs both alike. sacreBLEU gets its references once for all systems, as it does from its own command.
@@ -16,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from peak_memory import peak_memory
 from sacrebleu.metrics import BLEU, CHRF  # type: ignore[attr-defined]
 from sacrebleu.significance import PairedTest
 
@@ -32,13 +29,9 @@ def main() -> None:
     )
     parser.add_argument("--lines", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--memory", action="store_true", help="measure peak memory too")
-    parser.add_argument("--memory-lines", type=int, default=1_000_000)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         measure_speed(Path(folder), arguments.lines, arguments.rounds)
-        if arguments.memory:
-            measure_memory(Path(folder), arguments.memory_lines)
 
 
 def measure_speed(folder: Path, lines: int, rounds: int) -> None:
@@ -75,27 +68,6 @@ def measure_speed(folder: Path, lines: int, rounds: int) -> None:
         ratio = statistics.median(own / other for other, own in pairs)
         medians = [statistics.median(side) for side in zip(*pairs, strict=True)]
         print(f"| {name} | {medians[0]:.2f} | {medians[1]:.2f} | {ratio:.2f} |", flush=True)
-
-
-def measure_memory(folder: Path, most: int) -> None:
-    """Peak memory of the command, its workers included; that it does not grow shows beside a quarter."""
-    print("\n| lines | peak memory |")
-    print("| ---: | ---: |")
-    some = [pair[1] for pair in generate(20_000, seed=2).train]
-    for lines in (most // 4, most):
-        texts = [f"{some[index % len(some)]} {index}" for index in range(lines)]
-        reference = write(folder / "large.ref.de", texts)
-        system = write(folder / "large.hyp.de", damaged(texts, 3))
-        command = [
-            "evaluate",
-            str(system),
-            "-r",
-            str(reference),
-            "--samples",
-            "0",
-            "--plain",
-        ]
-        print(f"| {lines:,} | {peak_memory(command) / 1e6:,.0f} MB |", flush=True)
 
 
 def damaged(texts: Sequence[str], seed: int) -> Iterator[str]:

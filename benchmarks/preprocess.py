@@ -2,6 +2,7 @@
 
     python benchmarks/preprocess.py                  # speed
     python benchmarks/preprocess.py --scale 500000 2000000     # a synthetic corpus of these sizes instead (minutes)
+    python benchmarks/preprocess.py --scale 10000000 --workers 2 --keep DIR     # keeps the data directory
     python benchmarks/preprocess.py --train PREFIX --source-lang de --target-lang en   # on your own corpus
 
 Speed: `preprocess` with a given vocabulary, start-up aside, against bare sentencepiece encoding of the same lines
@@ -14,6 +15,7 @@ import json
 import shutil
 import statistics
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -39,10 +41,14 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=120_000, help="pairs of the embedded corpus")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=int, nargs="+", help="pairs of synthetic corpora to measure instead")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="with --scale")
+    parser.add_argument(
+        "--keep", type=Path, help="with --scale: where to keep the data directories, DIR/PAIRS"
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if arguments.scale:
-            measure_scale(Path(folder), arguments.scale)
+            measure_scale(Path(folder), arguments.scale, arguments.workers, arguments.keep)
         else:
             measure_speed(arguments, Path(folder))
 
@@ -109,35 +115,60 @@ def embedded_corpus(folder: Path, pairs: int) -> str:
     return str(folder / "embedded")
 
 
-def measure_scale(folder: Path, sizes: Sequence[int]) -> None:
-    """Print what the whole command uses, vocabulary and all filters included, with one and two workers.
+def measure_scale(folder: Path, sizes: Sequence[int], numbers: Sequence[int], keep: Path | None) -> None:
+    """Print what the whole command uses, vocabulary and all filters included, with these numbers of workers.
 
     On two idle cores, two workers take at least half of all processor time, and at least that of the main process.
     """
     print(
-        "| pairs | workers | CPU main | CPU workers | speed-up on 2 idle cores | peak memory | data directory |"
+        "| pairs | workers | CPU main | CPU workers | speed-up on 2 idle cores | peak memory | peak disk "
+        "| data directory |"
     )
-    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for pairs in sizes:
-        prefix, out = folder / f"{pairs}", folder / f"out{pairs}"
+        prefix, out = folder / f"{pairs}", (keep or folder) / f"out{pairs}"
+        out.parent.mkdir(parents=True, exist_ok=True)
         synthetic_corpus.write(prefix, pairs)
         alone = 0.0
-        for workers in (1, 2):
+        for workers in numbers:
             command = ["preprocess", "-s", "en", "-t", "de", "--train", prefix, "--out", out, "--overwrite"]
-            used = usage([*command, "--quiet", "--set", "data.too_long=false"], workers)
+            with DiskUse(out.parent) as disk:
+                used = usage([*command, "--quiet", "--set", "data.too_long=false"], workers)
             card = json.loads((out / "data-card.json").read_text("utf-8"))
             repeated = pairs - synthetic_corpus.distinct_pairs(pairs)
             assert card["dropped"]["duplicate"]["count"] == repeated
             total = used.own_seconds + used.worker_seconds
-            alone = alone or total
-            bound = alone / max(used.own_seconds, total / workers)
+            alone = alone or (total if workers == 1 else 0.0)
+            bound = f"{alone / max(used.own_seconds, total / workers):.2f} ×" if alone else ""
             size = sum(path.stat().st_size for path in out.iterdir()) / pairs
             print(
-                f"| {pairs:,} | {workers} | {used.own_seconds:.0f} s | {used.worker_seconds:.0f} s | {bound:.2f} × "
-                f"| {used.memory / 1e9:.2f} GB | {size:.0f} bytes per pair |",
+                f"| {pairs:,} | {workers} | {used.own_seconds:.0f} s | {used.worker_seconds:.0f} s | {bound} "
+                f"| {used.memory / 1e9:.2f} GB | {disk.peak / 1e9:.1f} GB | {size:.0f} bytes per pair |",
                 flush=True,
             )
-        shutil.rmtree(out)
+        if keep is None:
+            shutil.rmtree(out)
+
+
+class DiskUse:
+    """The largest number of bytes that are in use on the disk of a folder beyond those at the beginning."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._stop = folder, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._start, self.peak = shutil.disk_usage(folder).used, 0
+
+    def __enter__(self) -> "DiskUse":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(1):
+            self.peak = max(self.peak, shutil.disk_usage(self._folder).used - self._start)
 
 
 if __name__ == "__main__":

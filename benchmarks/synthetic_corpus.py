@@ -53,6 +53,13 @@ def write(prefix: Path, pairs: int) -> None:
             target.write(german + "\n")
 
 
+def write_short_lines(path: Path, lines: int) -> None:
+    """Write English lines of five words, no two of them equal."""
+    with path.open("w", encoding="utf-8") as file:
+        for number, (english, _) in enumerate(synthetic_pairs(lines)):
+            file.write(f"{' '.join(english.split()[:4])} {number}\n")
+
+
 def main() -> None:
     """Parse the arguments and write the files."""
     parser = argparse.ArgumentParser(

@@ -3,8 +3,8 @@
     python benchmarks/training_memory.py [DATA_DIR] [--updates 600] [--set …]     (without a directory: the demo corpus)
 
 `nmt train` runs twice: with the settings that `nmt` makes, and with torch's default size of oneDNN's cache of
-primitives. The table shows the largest anonymous memory (what the process has allocated, without files) in each
-interval of updates, and the CPU time of the whole run.
+primitives; `--once` leaves out the second. The table shows the largest anonymous memory (what the process has
+allocated, without files) in each interval of updates, and the CPU time of the whole run.
 """
 
 import argparse
@@ -37,13 +37,17 @@ def main() -> None:
     )
     parser.add_argument("data", nargs="?", type=Path)
     parser.add_argument("--updates", type=int, default=600)
+    parser.add_argument("--once", action="store_true", help="only with the settings that nmt makes")
     parser.add_argument("--set", action="append", default=[], dest="settings")
     arguments = parser.parse_args()
     settings = [*SETTINGS, f"train.max_updates={arguments.updates}", *arguments.settings]
     with tempfile.TemporaryDirectory() as folder:
         data = arguments.data or demo_corpus(Path(folder), pairs=20_000, vocabulary=4000)
         columns = {}
-        for name, environment in {"nmt": {}, "1024 primitives": {CACHE: "1024"}}.items():
+        environments: dict[str, dict[str, str]] = {"nmt": {}}
+        if not arguments.once:
+            environments["1024 primitives"] = {CACHE: "1024"}
+        for name, environment in environments.items():
             columns[name], seconds = measure(data, Path(folder) / name, settings, environment)
             print(f"{name}: {seconds:.1f} s of CPU time", flush=True)
     print(f"\n| updates | {' | '.join(columns)} |")

@@ -1,19 +1,42 @@
-"""What a second process adds to `nmt translate`, and how memory grows with the text.
+"""What a second process adds to `nmt translate`: `--processes 2` and torchrun against one process.
 
-    python benchmarks/translation_processes.py RUN_DIR [--lines 5000 20000]      (English lines of the synthetic corpus)
+    python benchmarks/translation_processes.py RUN_DIR [--lines 20000] [--beam 5]      (short English lines, synthetic)
+    python benchmarks/translation_processes.py RUN_DIR --text FILE                     (the first lines of a file)
 
-For each number of lines: CPU seconds of one process and of two together, with one thread each and greedy search, the
-time of the clock, and peak memory. CPU seconds tell what the division costs whatever else the machine does: if two
-processes use as much as one, two idle cores halve the time. Both outputs must be the same.
+Method: every process has one thread, and CPU time (user and system) counts, so other work on the machine matters
+little. One process needs its whole CPU time, start-up included. Of two processes, the one that uses more CPU time
+decides when both are done, provided that there is a core for each. Hence
+
+    speed-up             CPU time of one process / CPU time of the busier one of two
+    with the launcher    the same, but with the CPU time of the launcher added, which has to import torch before it can
+                         start the others
+
+Start-up is the same for any number of lines, so both approach 2 for longer texts. Waiting for each other costs no CPU
+time. `idle` therefore states what the other process used less than the busier one: mostly the last window, which only
+one process can have. All outputs must be the same.
 """
 
 import argparse
+import os
+import sys
 import tempfile
-import time
+from itertools import islice
 from pathlib import Path
 
 import synthetic_corpus
-from peak_memory import usage
+from process_tree import measure_tree
+
+NMT = (sys.executable, "-m", "nmt_cli")
+TORCHRUN = (
+    sys.executable,
+    "-m",
+    "torch.distributed.run",
+    "--standalone",
+    "--nproc-per-node",
+    "2",
+    "-m",
+    "nmt_cli",
+)
 
 
 def main() -> None:
@@ -22,34 +45,67 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("run", type=Path)
-    parser.add_argument("--lines", type=int, nargs="+", default=[5000, 20_000])
+    parser.add_argument("--lines", type=int, nargs="+", default=[20_000])
+    parser.add_argument("--beam", type=int, default=1)
+    parser.add_argument("--window", type=int, default=2000)
+    parser.add_argument("--int8", action="store_true")
+    parser.add_argument("--text", type=Path, help="file to translate the first lines of")
     arguments = parser.parse_args()
-    print("| lines | processes | CPU | time | peak memory |")
-    print("| ---: | ---: | ---: | ---: | ---: |")
+    print(
+        "| lines | command | launcher | busier | other | idle | speed-up | with the launcher | peak memory |"
+    )
+    print("| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory() as folder:
         for lines in arguments.lines:
-            source = Path(folder) / "source.en"
-            with source.open("w", encoding="utf-8") as file:
-                for number, (english, _) in enumerate(synthetic_corpus.synthetic_pairs(lines)):
-                    file.write(f"{' '.join(english.split()[:4])} {number}\n")  # short, and no two are equal
-            outputs = []
-            for processes in (1, 2):
-                out = Path(folder) / f"{lines}.{processes}"
-                options = ["--beam", "1", "--threads", "1", "--device", "cpu", "--quiet"]
-                began = time.perf_counter()
-                used = usage(
-                    ["translate", arguments.run, "-i", source, "-o", out, *options],
-                    processes,
-                    "--processes",
-                )
-                seconds = time.perf_counter() - began
-                outputs.append(out.read_bytes())
-                total = used.own_seconds + used.worker_seconds
-                print(
-                    f"| {lines:,} | {processes} | {total:.1f} s | {seconds:.0f} s | {used.memory / 1e6:,.0f} MB |",
-                    flush=True,
-                )
-            assert outputs[0] == outputs[1]
+            source = Path(folder) / "source.txt"
+            if arguments.text is None:
+                synthetic_corpus.write_short_lines(source, lines)
+            else:
+                with arguments.text.open("rb") as text:
+                    source.write_bytes(b"".join(islice(text, lines)))
+            measure(arguments, Path(folder), lines)
+
+
+def measure(arguments: argparse.Namespace, folder: Path, lines: int) -> None:
+    """Print three rows: one process, two, and two of torchrun."""
+    out = folder / "translations.txt"
+    options = [
+        "--beam",
+        arguments.beam,
+        "--window",
+        arguments.window,
+        "--threads",
+        1,
+        "--device",
+        "cpu",
+        "--quiet",
+    ]
+    options += ["--int8"] if arguments.int8 else []
+    command = ["translate", arguments.run, "-i", folder / "source.txt", "-o", out, *options]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    alone, text = 0.0, b""
+    rows = {
+        "one process": [*NMT, *command],
+        "`--processes 2`": [*NMT, *command, "--processes", 2],
+        "torchrun": [*TORCHRUN, *command],
+    }
+    for name, words in rows.items():
+        first, *workers = measure_tree(words, environment)
+        memory = f"{sum(used.memory for used in (first, *workers)) / 1e6:,.0f} MB"
+        translated = out.read_bytes()
+        out.unlink()
+        if not workers:
+            alone, text = first.seconds, translated
+            print(f"| {lines:,} | {name} | | {alone:.1f} s | | | 1 | 1 | {memory} |", flush=True)
+            continue
+        assert translated == text
+        # Short-lived helpers, such as a compiler that torch asks for its version, count as nothing.
+        busier, other = sorted((used.seconds for used in workers), reverse=True)[:2]
+        print(
+            f"| {lines:,} | {name} | {first.seconds:.1f} s | {busier:.1f} s | {other:.1f} s | {busier - other:.1f} s "
+            f"| {alone / busier:.2f} | {alone / (first.seconds + busier):.2f} | {memory} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
