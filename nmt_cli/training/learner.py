@@ -45,8 +45,9 @@ class Learner:
         self._risk = risk
         self.optimization = Optimization(self.model, config, scaled=precision.scaled)
         self._average = MovingAverage(self.model, config.ema_decay) if config.ema_decay else None
-        # Any: torch's wrappers lose the signature.
-        forward: Any = torch.compile(self.model, dynamic=True) if compiled else self.model
+        # Any: torch's wrappers lose the signature. Without `dynamic=True`, only sizes that change become symbols. With
+        # it, sizes of layers do, too, and torch 2.13 fails to compile luong2015.
+        forward: Any = torch.compile(self.model) if compiled else self.model
         self._forward: Any = group.wrap(forward, config)
         # Loss and cross-entropy, summed since the last report. Double precision where the device has it.
         double = torch.float32 if device.type == "mps" else torch.float64
