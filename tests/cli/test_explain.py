@@ -237,3 +237,18 @@ def test_gradients_of_several_runs_are_compared_by_distance(
     mistaken = nmt("explain", run, tmp_path, "ba", "--gradients")
     assert mistaken.code != 0
     assert "Traceback" not in mistaken.stderr
+
+
+def test_a_second_run_is_not_taken_for_a_sentence(nmt: Run, run: Path) -> None:
+    for texts in ((run, "ba de fi"), ("ba de fi", run), (run,)):
+        outcome = nmt("explain", run, *texts)
+        assert (outcome.code, outcome.stdout) == (2, "")
+        assert outcome.error == f"error: {run} is a directory, but one run is explained at a time"
+        assert "--gradients" in outcome.hint
+
+
+def test_a_long_sentence_is_not_looked_up_as_a_directory(nmt: Run, run: Path) -> None:
+    sentence = " ".join(["ba"] * 100)
+    assert len(sentence) > 255, "longer than a file name can be"
+    outcome = nmt("explain", run, sentence, "--gradients", "--json")
+    assert outcome.code == 0, outcome.stderr

@@ -1,5 +1,6 @@
 """`nmt explain`: attention, confidence and alternatives behind a translation."""
 
+import os.path
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -13,7 +14,7 @@ from nmt_cli.cli.options import shared, translation
 from nmt_cli.cli.options.checks import STANDARD_STREAM, as_text, check_runs
 from nmt_cli.config.defaults import ALTERNATIVES, DEVICE
 from nmt_cli.errors import UsageError
-from nmt_cli.files.atomic import new_file
+from nmt_cli.files.atomic import MANIFEST, new_file
 from nmt_cli.files.line_writer import line_output
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def explain(
         if not quiet:
             _report_files([*files.values(), out])
         return
-    runs, texts = _split_runs(run, texts or []) if gradients else ([run], texts or [])
+    runs, texts = _split_runs(run, texts or [], several=gradients)
     sentences = [as_text(text) for text in texts] if texts else _lines_of_input()
     if svg is not None and len(sentences) > 1 and len(runs) == 1:
         raise UsageError(
@@ -107,9 +108,17 @@ def explain(
         raise failure
 
 
-def _split_runs(run: Path, arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """The run directories that precede the sentences, and the sentences."""
-    count = next((at for at, one in enumerate(arguments) if not Path(one).is_dir()), len(arguments))
+def _split_runs(run: Path, arguments: Sequence[str], *, several: bool) -> tuple[list[Path], list[str]]:
+    """The run directories, of which only gradients compare `several`, and the sentences that follow them."""
+    if not several:
+        other = next((one for one in arguments if _is_directory(one) and Path(one, MANIFEST).is_file()), None)
+        if other is not None:
+            raise UsageError(
+                f"{other} is a directory, but one run is explained at a time",
+                hint="explain each run by itself, or compare the gradients of several runs with --gradients",
+            )
+        return [run], list(arguments)
+    count = next((at for at, one in enumerate(arguments) if not _is_directory(one)), len(arguments))
     runs = [run, *map(Path, arguments[:count])]
     check_runs(runs, text_hint="nmt explain RUN_DIR < {path}")
     for other in runs[1:]:
@@ -118,6 +127,11 @@ def _split_runs(run: Path, arguments: Sequence[str]) -> tuple[list[Path], list[s
                 f"{other} describes images, and {run} translates", hint="compare runs that translate"
             )
     return runs, list(arguments[count:])
+
+
+def _is_directory(argument: str) -> bool:
+    """Path.is_dir raises an error if a sentence is longer than a file name can be."""
+    return os.path.lexists(argument) and Path(argument).is_dir()
 
 
 def _named(runs: Sequence[Path]) -> dict[str, Path]:
