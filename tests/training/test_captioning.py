@@ -1,22 +1,28 @@
 """Captioning runs: they learn, resume, average and run on several processes like translation runs."""
 
+import json
 import shutil
+from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import load_file
 
 from nmt_cli import EvaluateRequest, evaluate
 from nmt_cli.config import resolve
+from nmt_cli.data.images import Images
 from nmt_cli.demo import scenes
 from nmt_cli.errors import ConfigError, UsageError
 from nmt_cli.evaluation.result import CaptionResult
 from nmt_cli.preprocessing import PreprocessRequest, preprocess
 from nmt_cli.run.average import average
 from nmt_cli.training import Machine, start
-from nmt_cli.translator import Captioner, Translator
+from nmt_cli.translator import Captioner, Details, Translator
 
 from .conftest import assert_same, resume_run
 from .test_distributed import torchrun
@@ -36,13 +42,30 @@ SETTINGS = (
     "search.max_length=20",
     "search.beam_size=1",
 )
+LEARNS = (
+    "model.image_grid=4",
+    "model.context_gate=false",
+    "model.doubly_stochastic=0",
+    "train.batch_sentences=16",
+    "train.learning_rate=3e-3",
+    "train.label_smoothing=0",
+    "train.ema_decay=0.98",
+    "train.warmup_updates=50",
+    "train.max_updates=360",
+    "train.validate_every=360",
+    "train.seed=2",
+)
 SHORT = ("train.max_updates=6", "train.validate_every=3", "train.save_every=2", "train.ema_decay=0.5")
 
 
-def make_data(folder: Path, size: int, side: int, *, simple: bool) -> Path:
+def make_data(folder: Path, size: int, side: int) -> Path:
     """Rendered scenes and the data directory made of them."""
-    pictures, out = folder / "scenes", folder / "data"
-    scenes.write(pictures, size, side=side, simple=simple)
+    pictures = folder / "scenes"
+    scenes.write(pictures, size, side=side)
+    return preprocess_images(pictures, folder / "data", side)
+
+
+def preprocess_images(pictures: Path, out: Path, side: int) -> Path:
     request = PreprocessRequest(
         source_lang="",
         target_lang="en",
@@ -55,9 +78,42 @@ def make_data(folder: Path, size: int, side: int, *, simple: bool) -> Path:
     return out
 
 
+def write_few_kinds(folder: Path, sizes: dict[str, int], side: int) -> None:
+    """Two shapes side by side, of few shapes and colors, which are learned fast."""
+    kinds = {(color, shape) for color in ("red", "blue", "yellow") for shape in ("bar", "cross", "square")}
+    found = (
+        scene
+        for scene in scenes.scenes(1, simple=True)
+        if {(each.color, each.shape) for each in scene.objects} <= kinds
+    )
+    folder.mkdir()
+    random = Random(1)
+    for split, size in sizes.items():
+        records = []
+        for number, scene in enumerate(islice(found, size)):
+            name = f"{split}-{number}.png"
+            Image.fromarray(scenes.render(scene, side, random)).save(folder / name)
+            records.append(json.dumps(scene.record(name, side)) + "\n")
+        (folder / f"{split}.jsonl").write_text("".join(records), "utf-8")
+
+
+@pytest.fixture(scope="module")
+def few_kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("kinds")
+    write_few_kinds(folder / "scenes", {"train": 600, "valid": 10, "test": 60}, side=32)
+    return preprocess_images(folder / "scenes", folder / "data", side=32)
+
+
+@pytest.fixture(scope="module")
+def learned(few_kinds: Path) -> Path:
+    """A model with soft attention that has learned to describe two shapes."""
+    train(few_kinds, few_kinds.parent / "learned", *LEARNS)
+    return few_kinds.parent / "learned"
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_data(tmp_path_factory.mktemp("few"), 100, SIDE, simple=False)
+    return make_data(tmp_path_factory.mktemp("few"), 100, SIDE)
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +138,32 @@ def measured(run: Path, source: Path | None = None) -> CaptionResult:
     captions = evaluate(EvaluateRequest([run], source=source, samples=0)).systems[0].captions
     assert captions is not None
     return captions
+
+
+def test_a_tiny_model_describes_shapes_and_looks_at_the_one_it_names(learned: Path, tmp_path: Path) -> None:
+    shutil.copytree(learned, tmp_path / "copy")
+    found = measured(tmp_path / "copy")
+    assert found.exact >= 95
+    assert found.pointing is not None
+    assert found.pointing.words == 2 * found.images
+    assert found.pointing.accuracy >= 75 > 35 > found.pointing.chance
+
+
+def test_hard_attention_after_a_soft_start_looks_at_one_cell_of_the_shape_it_names(
+    few_kinds: Path, learned: Path, tmp_path: Path
+) -> None:
+    settings = ("model.hard_attention=true", "train.learning_rate=1e-3", "train.max_updates=60")
+    train(few_kinds, tmp_path / "hard", *LEARNS, *settings, "train.validate_every=60", init=learned)
+    found = measured(tmp_path / "hard")
+    assert found.exact >= 80
+    assert found.pointing is not None
+    assert found.pointing.accuracy >= 75
+    captioner = Captioner.load(tmp_path / "hard", device="cpu")
+    [(_, pixels)] = captioner.read(few_kinds.parent / "scenes" / "test-0.png")
+    details = Details(attention=True)
+    [caption] = captioner.caption(Images(np.stack([pixels])).rows(), details=details)
+    assert caption.attention is not None
+    assert set(caption.attention.flatten().tolist()) == {0.0, 1.0}
 
 
 @pytest.mark.parametrize("settings", [(), ("model.hard_attention=true", "train.soft_updates=3")])
@@ -118,10 +200,6 @@ def test_runs_are_averaged_and_self_contained(data: Path, pictures: Path, run: P
 
 
 def test_every_image_gets_its_caption_whatever_the_batch(pictures: Path, run: Path) -> None:
-    import numpy as np
-
-    from nmt_cli.data.images import Images
-
     captioner = Captioner.load(run, device="cpu")
     found = [captioner.read(pictures / "images" / f"test-{number:05}.png")[0] for number in range(1, 11)]
     rows = Images(np.stack([pixels for _, pixels in found])).rows()
