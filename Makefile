@@ -54,10 +54,12 @@ demo: install ## train a small English–German translator, evaluate it and expl
 	@echo '  $(NMT) presets                         # the published systems; docs/tutorial.md trains them'
 	@echo '  $(NMT) recipe                          # reproduce a baseline with one command'
 
-# A small model for small images. Dropping words makes it look at the image instead of guessing from the last word.
+# A small model for small images. Dropping words makes it look at the image instead of guessing from the last word, and
+# without a gate it cannot ignore what it looks at.
 CAPTIONING := --set model.hidden_size=64 --set model.dropout=0 --set model.word_dropout=0.5 \
-  --set train.batch_sentences=32 --set train.warmup_updates=100 --set train.label_smoothing=0 \
-  --set train.ema_decay=0.98 --set train.max_epochs=6 --threads 1
+  --set model.context_gate=false --set model.doubly_stochastic=0 --set train.batch_sentences=32 \
+  --set train.warmup_updates=100 --set train.label_smoothing=0 --set train.ema_decay=0.98 \
+  --set train.max_epochs=6 --threads 1
 
 captions: install ## train captioning models on rendered shapes, with soft and hard attention, and show where they look
 	@rm -rf captions
@@ -65,7 +67,7 @@ captions: install ## train captioning models on rendered shapes, with soft and h
 	$(NMT) preprocess --images captions/shapes --target-lang en --train captions/shapes/train.jsonl \
 	  --valid captions/shapes/valid.jsonl --test captions/shapes/test.jsonl --set data.image_size=48 \
 	  --set vocabulary.kind=word --out captions/data
-	$(NMT) train captions/data --out captions/soft $(CAPTIONING) --set model.doubly_stochastic=0
+	$(NMT) train captions/data --out captions/soft $(CAPTIONING)
 	$(NMT) train captions/data --out captions/hard --init captions/soft $(CAPTIONING) \
 	  --set model.hard_attention=true --set train.learning_rate=1e-3 --set train.max_epochs=2
 	cd captions && ../$(NMT) evaluate soft hard --json > seen.json

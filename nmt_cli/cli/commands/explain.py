@@ -111,10 +111,12 @@ def explain(
 def _split_runs(run: Path, arguments: Sequence[str], *, several: bool) -> tuple[list[Path], list[str]]:
     """The run directories, of which only gradients compare `several`, and the sentences that follow them."""
     if not several:
-        other = next((one for one in arguments if _is_directory(one) and Path(one, MANIFEST).is_file()), None)
-        if other is not None:
+        second = next(
+            (one for one in arguments if _is_directory(one) and Path(one, MANIFEST).is_file()), None
+        )
+        if second is not None:
             raise UsageError(
-                f"{other} is a directory, but one run is explained at a time",
+                f"{second} is a directory, but one run is explained at a time",
                 hint="explain each run by itself, or compare the gradients of several runs with --gradients",
             )
         return [run], list(arguments)
