@@ -8,18 +8,20 @@ import os
 import signal
 import sys
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
 from nmt_cli.cli.options.checks import STANDARD_STREAM
-from nmt_cli.errors import OutputError, UsageError
+from nmt_cli.errors import NmtError, OutputError, UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.training.distributed import ProcessGroup
+
+Result = TypeVar("Result")
 
 
 def world_size() -> int:
@@ -57,6 +59,26 @@ def joined() -> "Iterator[ProcessGroup]":
 
     with ProcessGroup.joined() as group:
         yield group
+
+
+def prepared(group: "ProcessGroup | None", prepare: Callable[[], Result]) -> Result | None:
+    """What `prepare` returns in the first process; the others wait for it and get None.
+
+    If it fails, only the first process says why: the others exit with the same code.
+    """
+    if group is None:
+        return prepare()
+    if not group.is_main:
+        if code := group.max(0):
+            raise typer.Exit(code)
+        return None
+    try:
+        result = prepare()
+    except NmtError as error:
+        group.max(error.exit_code)
+        raise
+    group.max(0)
+    return result
 
 
 def launch(processes: int, *, threads: int | None) -> None:

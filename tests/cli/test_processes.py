@@ -98,6 +98,29 @@ def test_two_processes_score_into_the_bytes_of_one(nmt: Run, run: Path, tmp_path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "one", "two"]
 
 
+@pytest.mark.parametrize("launched", ["--processes=2", "torchrun"])
+def test_texts_of_unequal_length_are_one_error(run: Path, tmp_path: Path, launched: str) -> None:
+    (tmp_path / "a").write_text("ba be\nbi\n")
+    (tmp_path / "b").write_text("ba\n")
+    words = ["score", run, "--source", tmp_path / "a", "--target", tmp_path / "b", "-o", tmp_path / "c"]
+    words += ["--threads", 1]
+    if launched == "torchrun":
+        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    else:
+        launcher, words = [], [*words, launched]
+    done = subprocess.run(
+        [sys.executable, *launcher, "-m", "nmt_cli", *map(str, words)],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    errors = [line for line in done.stderr.split("\n") if line.startswith("error: ")]
+    assert errors == [f"error: {tmp_path / 'a'} has 2 lines, {tmp_path / 'b'} has 1"]
+    assert not (tmp_path / "c").exists()
+
+
 def test_two_processes_evaluate_like_one(nmt: Run, run: Path, tmp_path: Path) -> None:
     for name, factor in (("source", 3), ("reference", 5)):
         lines = (f"{'ba be bi bo '[: number * factor % 13]}{number}\n" for number in range(600))

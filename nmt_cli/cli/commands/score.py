@@ -14,7 +14,7 @@ from nmt_cli.cli.line_task import LineTask
 from nmt_cli.cli.loading import AsLine, ModelLoader, require_attention
 from nmt_cli.cli.options import shared, translation
 from nmt_cli.cli.options.checks import check_runs, choose_one, exported_model
-from nmt_cli.cli.processes import are_files, check_shareable, is_first, joined, launch, world_size
+from nmt_cli.cli.processes import are_files, check_shareable, is_first, joined, launch, prepared, world_size
 from nmt_cli.config.defaults import BATCH_TOKENS, DEVICE, WINDOW
 from nmt_cli.errors import UsageError
 
@@ -159,11 +159,13 @@ class _Scoring:
             self._show()
             return
         with joined() if several else nullcontext() as group:
-            if group is not None and not group.is_main:
+            found = prepared(
+                group, lambda: self._job(translator, runs, {**facts, "details": asdict(details)})
+            )
+            if found is not None:
+                task.write_file(self.out, *found, group)
+            elif group is not None:
                 task.write_share(self.out, group)
-            else:
-                job, total = self._job(translator, runs, {**facts, "details": asdict(details)})
-                task.write_file(self.out, job, total, group)
             if group is not None:
                 self.summary = Summary.of_all(group.gather(self.summary.totals()))
         self._show()
