@@ -20,7 +20,7 @@ from nmt_cli.model.seq2seq import blank_model
 from nmt_cli.run import RunDirectory
 from nmt_cli.training.distributed import ProcessGroup
 from nmt_cli.training.learner import Learner
-from nmt_cli.training.settings import with_data_settings, with_model_settings
+from nmt_cli.training.settings import initial_settings
 from nmt_cli.training.setup import Machine, make_batches, make_learner, warm_start
 
 TIMED_UPDATES = 6  # after one that is not timed
@@ -66,9 +66,7 @@ def estimate_run(
     """Check settings and data as `start` does, and measure a few updates; `count` their operations too."""
     opened = DataDirectory.open(data)
     other = RunDirectory.open(init) if init is not None else None
-    if other is not None:
-        settings = with_model_settings(settings, other.resolved)
-    resolved = with_data_settings(settings, opened)
+    resolved = initial_settings(settings, opened, other.resolved if other else None)
     group = ProcessGroup()
     learner = make_learner(opened, resolved.config, group, machine)
     if other is not None:

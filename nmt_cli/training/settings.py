@@ -40,6 +40,17 @@ class Changes:
     other_batches: bool  # so the current epoch restarts
 
 
+def initial_settings(settings: Resolved, data: DataDirectory, init: Resolved | None) -> Resolved:
+    """The settings of a new run on `data`; `init` are those of the run whose weights it starts from, if any."""
+    resolved = with_data_settings(with_model_settings(settings, init) if init else settings, data)
+    if resolved.config.train.objective == "mrt" and init is None:
+        raise ConfigError(
+            "train.objective = mrt needs a trained model to start from",
+            hint="train with train.objective = likelihood first, then start from that run: --init RUN_DIR",
+        )
+    return resolved
+
+
 def with_data_settings(settings: Resolved, data: DataDirectory) -> Resolved:
     """The settings of a run on `data`, from which the sections `data` and `vocabulary` are inherited.
 

@@ -31,7 +31,7 @@ from nmt_cli.training.minimum_risk import MinimumRisk
 from nmt_cli.training.optimization import choose_precision
 from nmt_cli.training.reports import Clock, EndReport, Report, RunState, WarningReport
 from nmt_cli.training.run_writer import RunWriter, snapshot
-from nmt_cli.training.settings import changed_settings, with_data_settings, with_model_settings
+from nmt_cli.training.settings import changed_settings, initial_settings
 from nmt_cli.training.trainer import StopRequest, Trainer
 from nmt_cli.training.validation import ModelSelection, Validator
 from nmt_cli.vocabulary.token_ids import Ragged
@@ -131,9 +131,7 @@ def _start(
 ) -> Trainer:
     opened = DataDirectory.open(data)
     other = RunDirectory.open(init) if init is not None else None
-    resolved = with_data_settings(
-        with_model_settings(settings, other.resolved) if other else settings, opened
-    )
+    resolved = initial_settings(settings, opened, other.resolved if other else None)
     learner = make_learner(opened, resolved.config, group, machine)
     if other is not None:
         warm_start(learner, other, opened)

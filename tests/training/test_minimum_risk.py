@@ -15,8 +15,9 @@ from nmt_cli.metrics.corpus_metric import CorpusMetric
 from nmt_cli.metrics.pairwise import pairwise_bleu
 from nmt_cli.model import Risks, Seq2Seq, build_model
 from nmt_cli.run import RunDirectory
-from nmt_cli.training import UpdateReport, resume, start
+from nmt_cli.training import UpdateReport, resume, start, start_or_resume
 from nmt_cli.training.distributed import ProcessGroup
+from nmt_cli.training.dry_run import estimate_run
 from nmt_cli.training.minimum_risk import MinimumRisk
 from nmt_cli.training.setup import make_batches, make_learner, warm_start
 
@@ -129,14 +130,29 @@ def test_training_makes_better_candidates_more_probable(data: Path, tmp_path: Pa
 
 def test_a_resumed_run_equals_an_uninterrupted_one(data: Path, tmp_path: Path) -> None:
     options = ("train.max_updates=6", "train.objective=mrt", "train.mrt_samples=3", "train.validate_every=3")
-    train(data, tmp_path / "whole", *options)
-    with start(data, tmp_path / "parts", settings(*options), machine=ON_CPU) as trainer:
+    first = tmp_path / "first"
+    train(data, first, "train.max_updates=1")
+    train(data, tmp_path / "whole", *options, init=first)
+    with start(data, tmp_path / "parts", settings(*options), init=first, machine=ON_CPU) as trainer:
         for report in trainer.run():
             if isinstance(report, UpdateReport) and report.update == 2:
                 trainer.stop()
     with resume(tmp_path / "parts", machine=ON_CPU) as trainer:
         list(trainer.run())
     assert_same(tmp_path / "whole", tmp_path / "parts")
+
+
+def test_it_needs_a_trained_model(data: Path, tmp_path: Path) -> None:
+    for begin in (start, start_or_resume):
+        with (
+            pytest.raises(ConfigError, match="objective = mrt needs a trained model") as error,
+            begin(data, tmp_path / "run", settings("train.objective=mrt"), machine=ON_CPU),
+        ):
+            pass
+        assert "--init RUN_DIR" in error.value.hint
+    with pytest.raises(ConfigError, match="objective = mrt needs a trained model"):
+        estimate_run(data, settings("train.objective=mrt"), machine=ON_CPU)
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
