@@ -229,6 +229,8 @@ def _in_kind_of_attention(config: ModelConfig) -> Iterator[str]:
         yield _contradiction(config, "context_every_step", "attention", "set model.attention = none")
     if config.attention_span != "global" and config.attention_window is None:
         yield _contradiction(config, "attention_span", "attention_window", "set model.attention_window = 10")
+    if config.reverse_target and config.attention_span == "local-m":  # its window moves from left to right
+        yield _contradiction(config, "reverse_target", "attention_span", "set model.attention_span = local-p")
     if config.hard_attention and config.attention_span == "local-p":
         yield _contradiction(
             config, "hard_attention", "attention_span", "set model.attention_span = local-m or global"

@@ -149,6 +149,9 @@ class ModelConfig(Section):
         "transformer: layer normalization before each sublayer, or after each residual sum (as in the paper)",
     )
     reverse_source: bool = setting(False, "reverse the source; `<eos>` stays at the end")
+    reverse_target: bool = setting(
+        False, "write the translation from right to left, last word first, as a model for reranking"
+    )
     tied_embeddings: Literal["auto", "none", "decoder", "all"] = setting(
         "auto",
         "tie target embeddings and output layer (decoder), and source embeddings too (all); auto: as far as "

@@ -68,19 +68,27 @@ _ON_DEVICE = ("source", "target_inputs", "positions", "labels", "links", "link_w
 Rows = Ragged | Sequence[Sequence[int]]
 
 
-def collate(source: Rows | ImageRows, target: Rows, links: Ragged | None = None) -> Batch:
+def collate(
+    source: Rows | ImageRows, target: Rows, links: Ragged | None = None, *, reverse_target: bool = False
+) -> Batch:
     """Pad rows of token ids to a batch. This is the only place where <bos> and <eos> are added.
 
-    `links` are those of each row, as `Aligner.align` returns them.
+    `links` are those of each row, as `Aligner.align` returns them. With `reverse_target`, a batch for a model that
+    writes from right to left: <bos> y_m … y_1 and y_m … y_1 <eos>.
     """
     padded, source_lengths = pad_source(source)
+    if reverse_target:
+        target = (target if isinstance(target, Ragged) else Ragged.from_rows(target)).reversed_rows()
     labels, target_lengths = _with_eos(target)
     assert len(source_lengths) == len(target_lengths) > 0
     inputs = np.empty_like(labels)
     inputs[1:] = labels[:-1]
     inputs[np.cumsum(target_lengths) - target_lengths] = BOS  # replaces the <eos> of the previous row
     real = _real(target_lengths)
-    flat, weights = (None, None) if links is None else _flat_links(links, real.shape[1], padded.shape[1])
+    flat, weights = None, None
+    if links is not None:
+        mirrored = target_lengths if reverse_target else None
+        flat, weights = _flat_links(links, real.shape[1], padded.shape[1], mirrored)
     return Batch(
         source=padded,
         source_lengths=source_lengths,
@@ -93,9 +101,16 @@ def collate(source: Rows | ImageRows, target: Rows, links: Ragged | None = None)
     )
 
 
-def _flat_links(links: Ragged, T: int, S: int) -> tuple[Tensor, Tensor]:
-    """Indices of links in the flattened attention (B, T, S), and the share of each in the links of its target token."""
+def _flat_links(
+    links: Ragged, T: int, S: int, mirrored: NDArray[np.int64] | None = None
+) -> tuple[Tensor, Tensor]:
+    """Indices of links in the flattened attention (B, T, S), and the share of each in the links of its target token.
+
+    `mirrored`: the lengths (B,) of targets that are reversed, <eos> included.
+    """
     t, s = unpack_links(links.values)
+    if mirrored is not None:
+        t = np.repeat(mirrored - 2, links.lengths) - t
     row = np.repeat(np.arange(len(links)), links.lengths) * T + t  # (L,) b·T + t
     weights = 1 / np.bincount(row)[row].astype(np.float32)  # (L,)
     return torch.from_numpy(row * S + s), torch.from_numpy(weights)
@@ -166,13 +181,14 @@ class TrainingBatches:
         corpora: Sequence[CorpusRows] = (),
         vocabularies: Vocabularies | None = None,
         links: Ragged | None = None,
+        reverse_target: bool = False,
         rank: int = 0,
         world: int = 1,
         pin: bool = False,
     ) -> None:
         """`corpora` have the weights of rows; `vocabularies` are needed only for subword sampling.
 
-        `links` are the word alignments of all rows, for guided attention.
+        `links` are the word alignments of all rows, for guided attention. `reverse_target`: see `collate`.
         """
         assert 0 <= rank < world
         assert links is None or not config.subword_sampling
@@ -184,6 +200,7 @@ class TrainingBatches:
         self._weights = [(corpus.start, corpus.stop, corpus.weight) for corpus in corpora]
         self._vocabularies = vocabularies
         self._links = links
+        self._reverse_target = reverse_target
         self._rank, self._world, self._pin = rank, world, pin
         self._planned: tuple[int, BatchPlan] | None = None
 
@@ -226,7 +243,9 @@ class TrainingBatches:
             tokens = int(split.target_lengths[rows].sum(dtype=np.int64)) + len(rows)
             source, target = split.sources(rows[own]), split.gather(rows[own], "target")
         links = None if self._links is None else self._links.take(rows[own])
-        batch = collate(source, target, links) if len(source) else None
+        batch = None
+        if len(source):
+            batch = collate(source, target, links, reverse_target=self._reverse_target)
         if batch is not None and self._pin:
             batch = batch.pin()
         return RankBatch(epoch, index, batch, len(rows), tokens)
@@ -252,17 +271,17 @@ def _check_sampling(vocabularies: Vocabularies) -> None:
 
 
 def batches_by_length(
-    source: Ragged | ImageRows, target: Ragged, batch_tokens: int
+    source: Ragged | ImageRows, target: Ragged, batch_tokens: int, *, reverse_target: bool = False
 ) -> Iterator[tuple[NDArray[np.int64], Batch]]:
     """All pairs in batches of similar lengths, each with its row numbers.
 
-    Longest first, so that running out of memory happens at once.
+    Longest first, so that running out of memory happens at once. `reverse_target`: see `collate`.
     """
     source_lengths, target_lengths = source.lengths + 1, target.lengths + 1
     order = np.lexsort((source_lengths, target_lengths))[::-1]
     for run in cut_in_order(load_of(source_lengths, target_lengths)[order], batch_tokens):
         rows = order[run]
-        yield rows, collate(source.take(rows), target.take(rows))
+        yield rows, collate(source.take(rows), target.take(rows), reverse_target=reverse_target)
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ from nmt_cli.translator.segmentation import check_prefixes
 from nmt_cli.translator.translation import END, decode_hypothesis, displayed_words, word_attention
 from nmt_cli.translator.translator import Translator
 from nmt_cli.vocabulary import Vocabularies, Vocabulary
-from nmt_cli.vocabulary.token_ids import EOS
+from nmt_cli.vocabulary.token_ids import EOS, mirrored
 
 MAX_PIECES = 250  # per sentence: a larger heat map would be unreadable
 
@@ -151,7 +151,7 @@ class Explainer:
         normalized, originals = self.normalization.masked(text)
         source = _encode(self.vocabularies.source, normalized)
         given = None if target is None else self._encode_target(target, originals)
-        [start] = check_prefixes([prefix], 1)
+        [start] = check_prefixes([prefix], 1, reverse_target=self.model.reverse_target)
         findings = self._search_and_force(source, given, self._encode_target(start, originals), alternatives)
         n_best = tuple(
             RankedTranslation(
@@ -171,8 +171,8 @@ class Explainer:
         if gradients:
             g, x = source_gradients(self.model, findings.source, findings.target)
             words = _groups(explanation.source_words), _groups(explanation.target_words)
-            backwards = self.settings.reverse_source
-            found = describe_gradients(g, x, *words, reversed_source=backwards)
+            read, written = self.settings.reverse_source, self.settings.reverse_target
+            found = describe_gradients(g, x, *words, reversed_source=read, reversed_target=written)
             explanation = replace(explanation, gradients=found)
         return explanation
 
@@ -193,8 +193,10 @@ class Explainer:
             alignment=target_side.has_unknown,
             tree=tree,
         )
+        if self.model.reverse_target:
+            hypotheses = [hypothesis.reversed() for hypothesis in hypotheses]
         target = hypotheses[0].tokens if given is None else given
-        batch = collate([source], [target]).to(scorer.device)
+        batch = collate([source], [target], reverse_target=self.model.reverse_target).to(scorer.device)
         forced = force(self.model, batch, n=alternatives + 1, banned=target_side.banned)
         return _Findings(
             source=[*source, EOS],
@@ -235,6 +237,8 @@ class Explainer:
                 word_attention(alpha.double(), _groups(source_words), _groups(target_words))
             )
         best = [*findings.hypotheses[0].tokens, EOS]
+        if self.settings.reverse_target:
+            best = mirrored(best)
         return Explanation(
             system=self.settings.preset,
             source_lang=self.source_lang,
@@ -258,19 +262,23 @@ class Explainer:
         )
 
     def _steps(self, findings: _Findings, alternatives: int) -> tuple[Prediction, ...]:
+        """The prediction of each piece; its alternatives are those at the step in which it was written."""
         vocabulary, target = self.vocabularies.target, findings.target
         kept = kept_prefixes(findings.tree)
+        steps, written = list(range(len(target))), target
+        if self.settings.reverse_target:
+            steps, written = mirrored(steps), mirrored(target)
         return tuple(
             Prediction(
                 piece_label(vocabulary, token),
                 exp(findings.log_p[t]),
                 tuple(
-                    Alternative(piece_label(vocabulary, other), exp(log_p), (*target[:t], other) in kept)
+                    Alternative(piece_label(vocabulary, other), exp(log_p), (*written[:step], other) in kept)
                     for other, log_p in findings.likely[t]
                     if other != token
                 )[:alternatives],
             )
-            for t, token in enumerate(target)
+            for t, (token, step) in enumerate(zip(target, steps, strict=True))
         )
 
     def _score(self, findings: _Findings) -> float:

@@ -236,6 +236,8 @@ def attention_note(model: ModelConfig) -> str:
 
 
 def _sentences(model: ModelConfig) -> Iterator[str]:
+    if model.reverse_target:
+        yield "This model writes the last word first, so the beam grows from the end of the sentence."
     if model.attention == "none":
         yield _NONE
         return

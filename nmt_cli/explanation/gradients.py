@@ -8,8 +8,9 @@ numbers are made of it: the norm ‖g_ti‖ says how strongly log p(y_t) reacts 
 g_ti · x_i is to first order what x_i contributes: by how much log p(y_t) would fall if x_i shrank to 0.
 
 The distance of (t, i) counts the steps from reading x_i to predicting y_t in the one chain x_1 … x_S y_1 … y_T, in the
-order in which the encoder reads. It is 1 from the last token of the source to the first word of the translation. In a
-recurrent system without attention this is how many cells the gradient has to pass; with attention there are shortcuts.
+order in which the encoder reads and the decoder writes. It is 1 from the last token of the source to the first word
+that is written. In a recurrent system without attention this is how many cells the gradient has to pass; with attention
+there are shortcuts.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from nmt_cli.data.batches import collate
 from nmt_cli.explanation.explanation import DistanceMean, Gradients, Matrix
 from nmt_cli.model import Seq2Seq
 from nmt_cli.runtime.words import Groups
+from nmt_cli.vocabulary.token_ids import mirrored
 
 _ROWS = 32  # target positions whose gradients are computed at the same time
 
@@ -33,6 +35,8 @@ def source_gradients(model: Seq2Seq, source: Sequence[int], target: Sequence[int
 
     The sentence is copied for each target position, so that one backward pass computes the gradients of many.
     """
+    if model.reverse_target:
+        target = mirrored(target)  # the order in which it is written
     device = model.vocabulary.weight.device
     found: list[Tensor] = []
     # cuDNN's recurrent layers have no backward pass outside of training mode.
@@ -50,7 +54,10 @@ def source_gradients(model: Seq2Seq, source: Sequence[int], target: Sequence[int
             labels = torch.tensor([target[t] for t in positions.tolist()], device=device)
             (g,) = torch.autograd.grad(log_p.gather(1, labels[:, None]).sum(), vectors)  # (n, S, E)
             found.append(g)
-    return torch.cat(found), vectors[0][0].detach()
+    g = torch.cat(found)
+    if model.reverse_target:
+        g = g[mirrored(range(len(g)))]
+    return g, vectors[0][0].detach()
 
 
 @contextmanager
@@ -70,7 +77,13 @@ def _source_vectors(model: Seq2Seq) -> Iterator[list[Tensor]]:
 
 
 def describe_gradients(
-    g: Tensor, x: Tensor, source_words: Groups, target_words: Groups, *, reversed_source: bool
+    g: Tensor,
+    x: Tensor,
+    source_words: Groups,
+    target_words: Groups,
+    *,
+    reversed_source: bool,
+    reversed_target: bool,
 ) -> Gradients:
     """Norms, products and means by distance, from g (T, S, E) and x (S, E).
 
@@ -88,17 +101,19 @@ def describe_gradients(
         _matrix(products),
         _matrix(word_norms),
         _matrix(word_products),
-        _by_distance(norms, reversed_source=reversed_source),
+        _by_distance(norms, reversed_source=reversed_source, reversed_target=reversed_target),
     )
 
 
-def _by_distance(norms: Tensor, *, reversed_source: bool) -> tuple[DistanceMean, ...]:
+def _by_distance(norms: Tensor, *, reversed_source: bool, reversed_target: bool) -> tuple[DistanceMean, ...]:
     """The mean of norms (T, S) for each distance."""
     T, S = norms.shape
-    read = torch.arange(S)  # when token i is read
+    read, written = list(range(S)), list(range(T))  # when token i is read, and token t written
     if reversed_source:
-        read[: S - 1] = torch.arange(S - 2, -1, -1)  # <eos> stays at the end
-    distance = S - read + torch.arange(T)[:, None]  # (T, S)
+        read = mirrored(read)
+    if reversed_target:
+        written = mirrored(written)
+    distance = S - torch.tensor(read) + torch.tensor(written)[:, None]  # (T, S)
     return tuple(
         DistanceMean(d, float(norms[distance == d].mean()), int((distance == d).sum()))
         for d in range(1, S + T)

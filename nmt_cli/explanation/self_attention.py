@@ -16,6 +16,7 @@ from nmt_cli.explanation.explanation import SelfAttention
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.lstmn import IntraAttention
 from nmt_cli.model.transformer import TransformerLayer
+from nmt_cli.vocabulary.token_ids import mirrored
 
 Hook = Callable[[nn.Module, tuple[Any, ...], dict[str, Any], Any], None]
 START = "<start>"  # before the first piece: the initial state, or <bos>
@@ -35,7 +36,8 @@ def self_attention_maps(
 ) -> tuple[SelfAttention, ...]:
     """One map per layer, for ids that end in <eos>; `pieces` are the labels of both sides."""
     device = model.vocabulary.weight.device
-    by_layer = self_attention(model, collate([source[:-1]], [target[:-1]]).to(device))
+    batch = collate([source[:-1]], [target[:-1]], reverse_target=settings.reverse_target)
+    by_layer = self_attention(model, batch.to(device))
     maps = []
     for name, alpha in by_layer.items():
         rows, columns = _labels(name, settings, *pieces)
@@ -55,9 +57,11 @@ def _labels(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The labels of rows and columns, in the order in which the layer reads."""
     if name.startswith("decoder."):
+        if settings.reverse_target:
+            target = mirrored(target)
         return tuple(target), (START, *target[:-1])  # the previous pieces
     if settings.reverse_source:
-        source = [*source[-2::-1], source[-1]]  # <eos> stays at the end
+        source = mirrored(source)
     if settings.cell == "transformer":
         return tuple(source), tuple(source)
     if name.endswith(".backwards"):

@@ -72,6 +72,8 @@ class Seq2Seq(nn.Module):
         self.copying = config.copying
         self.loss_chunk_tokens = config.loss_chunk_tokens
         self.reverse_source = config.reverse_source
+        # The decoder sees only the order in which it writes; `collate`, `force` and `Hypothesis` convert.
+        self.reverse_target = config.reverse_target
         self.entropy_weight = config.entropy_weight
         self.coverage_weight = config.coverage_loss
         self.doubly_stochastic_weight = config.doubly_stochastic

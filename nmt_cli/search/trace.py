@@ -3,14 +3,14 @@
 B sentences · B' of them still in the batch · K hypotheses per sentence · E candidates that may end · T steps
 """
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
 
 from nmt_cli.search.candidates import Candidates, EndedAndOpen
-from nmt_cli.vocabulary.token_ids import EOS
+from nmt_cli.vocabulary.token_ids import EOS, mirrored
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +24,20 @@ class Hypothesis:
     attention: Tensor | None  # (m + 1, S) on the CPU; row t is the attention that produced token t
     alignment: list[int] | None  # m + 1, the position of the maximum of each attention row
     truncated: bool  # the maximum length ended it: another token was more probable than <eos>
+
+    def reversed(self) -> Self:
+        """The translation of a model that writes from right to left, in the order in which it is read.
+
+        <eos>, with its log-probability and attention, stays at the end.
+        """
+        log_p, attention, alignment = self.token_log_probabilities, self.attention, self.alignment
+        return replace(
+            self,
+            tokens=self.tokens[::-1],
+            token_log_probabilities=None if log_p is None else mirrored(log_p),
+            attention=None if attention is None else torch.cat([attention[:-1].flip(0), attention[-1:]]),
+            alignment=None if alignment is None else mirrored(alignment),
+        )
 
 
 class Recorded(NamedTuple):

@@ -35,6 +35,7 @@ class MinimumRisk:
             stopping="finished",
             diversity_groups=1,
         )
+        self._reverse_target = config.model.reverse_target
         self._bleu = CorpusMetric("bleu", tokenize=tokenizer_for(data.target_lang))
 
     def draw(self, model: Seq2Seq, batch: Batch, seed: int) -> tuple[Batch, Risks]:
@@ -49,6 +50,8 @@ class MinimumRisk:
         lengths = zip(batch.source_lengths.tolist(), batch.target_lengths.tolist(), strict=True)
         for b, (n, m) in enumerate(lengths):
             source, reference = batch.source[b, : n - 1].tolist(), batch.target_inputs[b, 1:m].tolist()
+            if self._reverse_target:
+                reference.reverse()
             # Each text once; the reference comes last.
             found = {self._vocabulary.decode(ids): ids for ids in sampled[b]}
             text = self._vocabulary.decode(reference)
@@ -59,7 +62,7 @@ class MinimumRisk:
             sentences += [b] * len(found)
             risks += self._risks(list(found))
             is_reference += [*[False] * (len(found) - 1), True]
-        candidates = collate(sources, targets).to(device)
+        candidates = collate(sources, targets, reverse_target=self._reverse_target).to(device)
         return candidates, Risks(
             sentences=torch.tensor(sentences, device=device),
             risks=torch.tensor(risks, dtype=torch.float32, device=device),
@@ -83,6 +86,8 @@ class MinimumRisk:
             )
         finally:
             model.train()
+        if self._reverse_target:
+            found = [[hypothesis.reversed() for hypothesis in hypotheses] for hypotheses in found]
         return [[hypothesis.tokens for hypothesis in hypotheses] for hypotheses in found]
 
     def _risks(self, texts: list[str]) -> list[float]:

@@ -231,6 +231,7 @@ def make_batches(
         corpora=data.corpora,
         vocabularies=data.vocabularies,
         links=links,
+        reverse_target=config.model.reverse_target,
         rank=group.rank,
         world=group.world,
         pin=device.type == "cuda",

@@ -138,7 +138,12 @@ class Validator:
     @torch.inference_mode()
     def _loss(self, model: Seq2Seq) -> float:
         sums = torch.zeros(2, dtype=torch.float64)  # cross-entropy, tokens
-        batches = batches_by_length(self._source, self._target, self._config.train.batch_tokens)
+        batches = batches_by_length(
+            self._source,
+            self._target,
+            self._config.train.batch_tokens,
+            reverse_target=model.reverse_target,
+        )
         for number, (_, batch) in enumerate(batches):
             if number % self._group.world == self._group.rank:
                 self._check_stop()

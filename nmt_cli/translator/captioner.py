@@ -88,7 +88,7 @@ class Captioner(Translator):
     ) -> Iterator[tuple[NDArray[np.int64], list[Translation]]]:
         """`caption` batch by batch: captions with the indices of their images."""
         labels = names if names is not None else [""] * len(images)
-        starts = check_prefixes(prefixes, len(images))
+        starts = check_prefixes(prefixes, len(images), reverse_target=self.reverse_target)
         segments = [Segment(*pair, number) for number, pair in enumerate(zip(labels, starts, strict=True))]
         logits = self.config.width * len(self.vocabularies.target)  # of an image
         load = np.full(len(images), max(MAX_LOGITS // _AT_ONCE, logits))

@@ -18,6 +18,7 @@ from nmt_cli.data.batch_plan import cut_in_order
 from nmt_cli.data.batches import Batch, collate
 from nmt_cli.errors import CorpusError
 from nmt_cli.model import Seq2Seq
+from nmt_cli.model.encoder import reversal, take
 from nmt_cli.runtime.segments import replace_surrogates
 from nmt_cli.search.penalties import LengthNormalization, coverage_penalty, needs_attention
 from nmt_cli.translator.translation import Details, Translation, blank_translation, translation_of_ids
@@ -37,7 +38,10 @@ class Forced(NamedTuple):
 
 
 def force(model: Seq2Seq, batch: Batch, *, n: int = 0, banned: Sequence[int] = ()) -> Forced:
-    """Decode the targets of a batch by teacher forcing; the `n` best tokens are chosen among those not `banned`."""
+    """Decode the targets of a batch by teacher forcing; the `n` best tokens are chosen among those not `banned`.
+
+    The tokens of the result are in the order in which they are read, even if the model writes from right to left.
+    """
     memory = model.encode(batch.source, batch.source_lengths)
     features, attention = model.decode(memory, batch.target_inputs)  # (B, T, F), (B, T, S)
     real = features.flatten(0, 1).index_select(0, batch.positions)  # (N, F)
@@ -50,12 +54,23 @@ def force(model: Seq2Seq, batch: Batch, *, n: int = 0, banned: Sequence[int] = (
         of_tokens.append(log_p.gather(1, labels[:, None])[:, 0])
         allowed = log_p.index_fill(1, excluded, -torch.inf) if n else log_p
         best.append(allowed.topk(min(n, log_p.shape[1] - len(banned))))
-    return Forced(
+    forced = Forced(
         torch.cat(of_tokens),
         attention,
         torch.cat([top.indices for top in best]),
         torch.cat([top.values for top in best]),
     )
+    return _mirrored(forced, batch) if model.reverse_target else forced
+
+
+def _mirrored(forced: Forced, batch: Batch) -> Forced:
+    """Each sentence from its last token to its first; <eos> stays at the end."""
+    lengths = batch.target_lengths.to(forced.log_p.device)  # (B,)
+    swap = reversal(lengths - 1, int(lengths.max()))  # (B, T)
+    starts = lengths.cumsum(0) - lengths  # (B,)
+    order = (swap + starts[:, None]).flatten()[batch.positions]  # (N,)
+    attention = None if forced.attention is None else take(forced.attention, swap)
+    return Forced(forced.log_p[order], attention, forced.best[order], forced.best_log_p[order])
 
 
 @dataclass(frozen=True)
@@ -91,7 +106,10 @@ class PairScorer:
         results: dict[int, Translation] = {}
         for run in cut_in_order(lengths[order], self.batch_tokens):
             rows = order[run]
-            forced = self._score_batch(collate(source.take(rows), target.take(rows)), details)
+            batch = collate(
+                source.take(rows), target.take(rows), reverse_target=self.models[0].reverse_target
+            )
+            forced = self._score_batch(batch, details)
             for row, (log_p, attention) in zip(rows.tolist(), forced, strict=True):
                 ids = source[row].tolist(), target[row].tolist()
                 results[row] = self._translation(pairs[row], ids, log_p, attention, details)

@@ -54,6 +54,11 @@ def load_models(
                 f"{other.path} and {first.path} normalize text differently",
                 hint="the runs of an ensemble need the same data.lowercase, data.normalization and data.placeholders",
             )
+        if other.config.model.reverse_target != first.config.model.reverse_target:
+            raise UsageError(
+                f"only one of {other.path} and {first.path} writes from right to left (model.reverse_target)",
+                hint="combine the two with `nmt rerank`, not as an ensemble",
+            )
     if not isinstance(search, SearchConfig):
         search = first.config.search.changed(search or {})
     has_attention = any(run.config.model.attention != "none" for run in runs)

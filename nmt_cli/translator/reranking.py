@@ -3,8 +3,9 @@
     s(y) = score(y) + Σ_k w_k · f_k(y)
 
 score is that of search. A feature f_k is a log-probability per token: log P(x | y) / |x| of a reverse model (the noisy
-channel, Yee et al. 2019), log P(y | x) / |y| of another model in the same direction, or log P(y) / |y| of a language
-model. The models need no common vocabulary. Weights are tuned for BLEU on a text with references.
+channel, Yee et al. 2019), log P(y | x) / |y| of another model in the same direction, such as one that writes from
+right to left (Liu et al. 2016), or log P(y) / |y| of a language model. The models need no common vocabulary. Weights
+are tuned for BLEU on a text with references.
 """
 
 from __future__ import annotations

@@ -74,10 +74,13 @@ def segment_lines(
     return lines
 
 
-def check_prefixes(prefixes: Sequence[str] | None, count: int) -> Sequence[str]:
+def check_prefixes(
+    prefixes: Sequence[str] | None, count: int, *, reverse_target: bool = False
+) -> Sequence[str]:
     r"""One prefix per line. A trailing space would be a word of its own, so it is removed.
 
-    A "\r" within a line separates words, as in a source; "\n" would be a second line.
+    A "\r" within a line separates words, as in a source; "\n" would be a second line. With `reverse_target`, the model
+    writes the end of a text first and cannot continue a prefix.
     """
     if prefixes is None:
         return [""] * count
@@ -92,7 +95,14 @@ def check_prefixes(prefixes: Sequence[str] | None, count: int) -> Sequence[str]:
                 f"the prefix of line {number} has a line break",
                 hint="a translation is one line: leave the break out",
             )
-    return [prefix.replace("\r", " ").rstrip() for prefix in prefixes]
+    cleaned = [prefix.replace("\r", " ").rstrip() for prefix in prefixes]
+    if reverse_target and any(cleaned):
+        raise UsageError(
+            "a right-to-left model (model.reverse_target = true) writes the end first and cannot continue a given "
+            "beginning",
+            hint="leave out the beginning, or use a left-to-right model",
+        )
+    return cleaned
 
 
 def _too_long(texts: Sequence[str], vocabulary: Vocabulary, max_tokens: int | None) -> list[bool]:

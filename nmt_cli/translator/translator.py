@@ -97,6 +97,7 @@ class Translator:
         self.terminology = Terminology(Glossary(normalization=self.normalization.without_placeholders))
         self._autocast = autocast
         self.models = tuple(several)
+        self.reverse_target = several[0].reverse_target  # whether the models write from right to left
         self._scorer: Scorer[Any, Any] = (
             ModelScorer(several[0], self.device) if len(several) == 1 else Ensemble(several)
         )
@@ -182,6 +183,7 @@ class Translator:
         if glossary:
             check_constrained(self.config)
         words = BannedList(tuple(normal(word) for word in banned))
+        self._check_terms(glossary, words.words)
         changed = copy(self)
         changed.terminology = Terminology(glossary, words, banned_words(words, self.vocabularies.target))
         return changed
@@ -265,9 +267,10 @@ class Translator:
         Long texts come first. Texts that occur several times are translated once (unless they are sampled).
         """
         _refuse_string(texts, prefixes)
+        self._check_terms(*(terms or ()))
         lines = segment_lines(
             texts,
-            check_prefixes(prefixes, len(texts)),
+            check_prefixes(prefixes, len(texts), reverse_target=self.reverse_target),
             first_line=first_line,
             normalization=self.normalization,
             vocabulary=self.vocabularies.source,
@@ -307,7 +310,7 @@ class Translator:
     ) -> list[Translation]:
         """Texts of a language model that start with `beginnings`, which may be "". `first_line`: see `translate`."""
         _refuse_string(beginnings)
-        prefixes = check_prefixes(beginnings, len(beginnings))
+        prefixes = check_prefixes(beginnings, len(beginnings), reverse_target=self.reverse_target)
         segments = [
             Segment("", replace_surrogates(prefix), first_line + row) for row, prefix in enumerate(prefixes)
         ]
@@ -417,6 +420,8 @@ class Translator:
                 alignment=target.has_unknown and not self.reads_images,
                 tree=tree,
             )
+        if self.reverse_target:
+            results = [[hypothesis.reversed() for hypothesis in hypotheses] for hypotheses in results]
         translations = []
         for row, (segment, hypotheses) in enumerate(zip(segments, results, strict=True)):
             translation = translation_of_hypotheses(
@@ -442,6 +447,13 @@ class Translator:
         """What the encoder reads, and how many positions each source has."""
         source, lengths = pad_source(sources)
         return pad_positions(source) if self.device.type == "cpu" else source, lengths
+
+    def _check_terms(self, *terms: object) -> None:
+        if self.reverse_target and any(terms):
+            raise UsageError(
+                "a right-to-left model (model.reverse_target = true) cannot observe terms and banned words",
+                hint="leave them out, or use a left-to-right model",
+            )
 
     def _encode_prefixes(self, segments: Sequence[Segment]) -> Ragged:
         return self.vocabularies.target.encode(

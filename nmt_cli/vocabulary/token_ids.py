@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 """The reserved ids, the same in every vocabulary."""
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,13 @@ class Ragged:
             return [text[start:stop] for start, stop in ranges]
         return [data[start:stop].decode() for start, stop in ranges]
 
+    def reversed_rows(self) -> Ragged:
+        """Each row from its last value to its first."""
+        ends = np.repeat(
+            self.offsets[:-1] + self.offsets[1:] - 1, self.lengths
+        )  # (N,) first + last index of a row
+        return Ragged(self.values[ends - np.arange(len(self.values))], self.offsets)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -76,6 +84,11 @@ def gather(values: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np.
     index = np.arange(offsets[-1])
     index += np.repeat(starts - offsets[:-1], lengths)
     return Ragged(values[index], offsets)
+
+
+def mirrored(items: Sequence[Item]) -> list[Item]:
+    """The items of a sentence, one for each token, from right to left; <eos>, the last one, stays at the end."""
+    return [*items[-2::-1], items[-1]]
 
 
 def offsets_of(lengths: NDArray[Any]) -> NDArray[np.int64]:

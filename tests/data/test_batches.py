@@ -87,6 +87,16 @@ def test_a_batch_is_what_the_definition_says(pairs: Pairs) -> None:
     assert torch.equal(lengths, naive(pairs).source_lengths)
 
 
+@given(pairs=PAIRS)
+@settings(deadline=None)
+def test_a_batch_from_right_to_left_is_that_of_reversed_targets(pairs: Pairs) -> None:
+    source, target = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    mirrored = collate(source, [row[::-1] for row in target])
+    assert same(collate(source, target, reverse_target=True), mirrored)
+    ragged = [Ragged.from_rows(side, np.uint16) for side in (source, target)]
+    assert same(collate(*ragged, reverse_target=True), mirrored)
+
+
 @given(pairs=PAIRS, budget=st.integers(1, 60))
 @settings(deadline=None)
 def test_batches_by_length_have_every_row_once(pairs: Pairs, budget: int) -> None:

@@ -101,7 +101,9 @@ def test_the_gradient_of_a_network_with_one_unit_is_a_product_of_its_derivatives
 def test_a_word_is_the_sum_of_its_target_pieces_and_all_vectors_of_its_source_pieces() -> None:
     random = torch.Generator().manual_seed(1)
     g, x = (torch.randn(size, generator=random) for size in ((3, 4, 5), (4, 5)))
-    found = describe_gradients(g, x, ((0, 1), (2,), (3,)), ((0,), (1, 2)), reversed_source=False)
+    found = describe_gradients(
+        g, x, ((0, 1), (2,), (3,)), ((0,), (1, 2)), reversed_source=False, reversed_target=False
+    )
     both = g[1] + g[2]
     assert found.word_norms[1][0] == pytest.approx(float(both[:2].flatten().norm()), rel=1e-5)
     assert found.word_norms[0][1:] == pytest.approx([found.norms[0][2], found.norms[0][3]])
@@ -116,11 +118,21 @@ def test_distance_counts_the_steps_from_reading_a_token_to_predicting_a_word(bac
     g = torch.zeros(2, 3, 1)  # two words; three tokens, of which the last is <eos>
     g[0, 2], g[0, 0], g[1, 1] = 1.0, 4.0, 8.0
     words = ((0,), (1,), (2,)), ((0,), (1,))
-    found = describe_gradients(g, torch.ones(3, 1), *words, reversed_source=backwards).by_distance
+    found = describe_gradients(
+        g, torch.ones(3, 1), *words, reversed_source=backwards, reversed_target=False
+    ).by_distance
     assert [(mean.distance, mean.pairs) for mean in found] == [(1, 1), (2, 2), (3, 2), (4, 1)]
     # forwards, x_1 is 3 steps from y_1 and x_2 is 3 from y_2; backwards, x_1 is read after x_2
     expected = [1.0, 2.0, 0.0, 8.0] if backwards else [1.0, 0.0, 6.0, 0.0]
     assert [mean.norm for mean in found] == expected
+
+
+def test_distance_to_a_word_counts_from_the_one_that_is_written_first() -> None:
+    g = torch.zeros(3, 1, 1)  # y_1, y_2 and <eos>, which is the last to be written; one source token
+    g[0, 0], g[1, 0], g[2, 0] = 1.0, 2.0, 3.0
+    words = ((0,),), ((0,), (1,), (2,))
+    found = describe_gradients(g, torch.ones(1, 1), *words, reversed_source=False, reversed_target=True)
+    assert [mean.norm for mean in found.by_distance] == [2.0, 1.0, 3.0]
 
 
 def test_means_of_several_sentences_are_over_all_their_pairs() -> None:

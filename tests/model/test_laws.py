@@ -10,7 +10,7 @@ from torch.testing import assert_close
 
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.config.presets import TRANSLATION_PRESETS
-from nmt_cli.data.batches import Batch
+from nmt_cli.data.batches import Batch, collate
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.decoder import RecurrentMemory, RecurrentState
 from nmt_cli.model.transformer import TransformerState
@@ -168,6 +168,20 @@ def test_reversing_the_source_in_the_data_equals_the_switch(
             n = len(source)
             assert_close(attention[row, :, :n], attention_expected[row, :, :n].flip(-1))
             assert_close(attention[row, :, n], attention_expected[row, :, n])  # <eos> stays
+
+
+def test_a_right_to_left_model_is_a_left_to_right_model_of_reversed_targets(
+    config: ModelConfig, build: Build, pairs: Pairs
+) -> None:
+    if config.attention_span == "local-m":
+        pytest.skip("its window moves from left to right")
+    model, plain = build(config.model_copy(update={"reverse_target": True})), build(config)
+    sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+    batch = collate(sources, targets, reverse_target=model.reverse_target)
+    twin = collate(sources, [target[::-1] for target in targets])
+    for one, other in zip(features_of(model, batch), features_of(plain, twin), strict=True):
+        assert_close(one, other, rtol=0, atol=0)
+    assert model.loss(batch).total == plain.loss(twin).total
 
 
 def test_dropout_is_off_in_evaluation_and_on_in_training(

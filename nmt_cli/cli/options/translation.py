@@ -251,7 +251,10 @@ ReverseRun = Annotated[
 ]
 ForwardRun = Annotated[
     list[str] | None,
-    models("--forward RUN_DIR[@weight=W]", "Another model in the same direction; repeatable."),
+    models(
+        "--forward RUN_DIR[@weight=W]",
+        "Another model in the same direction, such as a right-to-left model; repeatable.",
+    ),
 ]
 LanguageModelRun = Annotated[
     list[str] | None,
