@@ -72,6 +72,12 @@ class RunModel:
 
         translator = Translator.load(path, device=device, search={**search, "n_best": 1}, int8=int8)
         assert translator.languages is not None
+        if translator.reverse_target:
+            raise UsageError(
+                f"{path} is a right-to-left model (model.reverse_target = true), which cannot continue what a user "
+                "has chosen",
+                hint="serve a left-to-right model",
+            )
         self.path = path
         self.source, self.target = translator.languages
         self.beam_size = 1 if translator.config.sampling else translator.config.beam_size

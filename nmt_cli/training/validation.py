@@ -142,7 +142,7 @@ class Validator:
             self._source,
             self._target,
             self._config.train.batch_tokens,
-            reverse_target=model.reverse_target,
+            reverse_target=self._config.model.reverse_target,
         )
         for number, (_, batch) in enumerate(batches):
             if number % self._group.world == self._group.rank:

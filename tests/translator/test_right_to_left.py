@@ -13,6 +13,7 @@ from nmt_cli.config import ModelConfig
 from nmt_cli.errors import ConfigError, UsageError
 from nmt_cli.explanation.explainer import Explainer
 from nmt_cli.export.folder import export
+from nmt_cli.server.models import RunModel
 from nmt_cli.vocabulary.token_ids import mirrored
 from tests.cli.conftest import Run, nmt
 
@@ -135,6 +136,8 @@ def test_what_needs_the_beginning_first_is_rejected(
         backwards.translate(["ba be"], terms=[[["bi"]]])
     with pytest.raises(UsageError, match=r"model.reverse_target = true cannot be exported"):
         export(runs[0], tmp_path / "exported")
+    with pytest.raises(UsageError, match="cannot continue what a user has chosen"):
+        RunModel(runs[0], search={}, device="cpu", int8=False)
     with pytest.raises(UsageError, match=r"writes from right to left \(model.reverse_target\)") as error:
         Translator.load(*runs, device="cpu")
     assert "nmt rerank" in error.value.hint
