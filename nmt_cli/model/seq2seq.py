@@ -375,15 +375,19 @@ def expected_weights(
 
 # Initial weights, all drawn from one generator.
 
+_WORD_SCALE = 2.0  # larger word vectors and logits let attention be learned sooner (docs/experiments.md)
+
 
 @torch.no_grad()
-def initialize(model: nn.Module, generator: torch.Generator) -> None:
+def initialize(model: Seq2Seq, generator: torch.Generator) -> None:
     """Initialize every weight of the model, in the order of its modules.
 
     recurrent weights     orthogonal, each gate separately                          (Saxe et al. 2014)
     convolutions          uniform in ±√(6 / fan_in)                                 (He et al. 2015)
     other matrices        uniform in ±√(6 / (fan_in + fan_out)), each gate too      (Glorot & Bengio 2010)
-    word vectors          normal with standard deviation 1/√E; that of <pad> is 0
+    word vectors          normal with standard deviation 2/√E, of a Transformer 1/√E; that of <pad> is 0
+    vocabulary            normal with standard deviation 2/√F, of a Transformer 1/√F, or tied to the word vectors
+    positions of images   normal with standard deviation 1/√H
     biases                0, but 1 for the forget gate of an LSTM                   (Jozefowicz et al. 2015)
     """
     for module in model.modules():
@@ -400,11 +404,17 @@ def initialize(model: nn.Module, generator: torch.Generator) -> None:
         elif isinstance(module, nn.LayerNorm | nn.GroupNorm):
             nn.init.ones_(module.weight)
             nn.init.zeros_(module.bias)
-    for module in model.modules():  # last: a tied vocabulary projection shares these weights
+    vocabulary = model.vocabulary.weight
+    nn.init.normal_(vocabulary, std=vocabulary.shape[1] ** -0.5, generator=generator)
+    for module in model.modules():  # after the vocabulary, which may be tied to word vectors
         if isinstance(module, nn.Embedding):
             nn.init.normal_(module.weight, std=module.embedding_dim**-0.5, generator=generator)
-            if module.padding_idx is not None:
-                module.weight[PAD] = 0
+    words = (model.source_words, model.target_words)
+    if not isinstance(model.decoder, TransformerDecoder):
+        for weight in {vocabulary, *(each.weight for each in words)}:
+            weight.mul_(_WORD_SCALE)
+    for each in words:
+        each.weight[PAD] = 0
 
 
 def _initialize_recurrent(module: nn.RNNBase, generator: torch.Generator) -> None:
