@@ -92,7 +92,7 @@ class TranslationModel(Protocol[MemoryT, StateT]):
     copies needs for it what the steps can copy.
     """
 
-    reverse_target: bool  # whether the model writes from right to left: its targets begin with their last token
+    reverse_target: bool  # whether it writes from right to left: its targets begin with their last token
 
     def vocabulary_size(self) -> int:
         """V, the size of the target vocabulary."""

@@ -375,8 +375,6 @@ def expected_weights(
 
 # Initial weights, all drawn from one generator.
 
-_WORD_SCALE = 2.0  # larger word vectors and logits let attention be learned sooner (docs/experiments.md)
-
 
 @torch.no_grad()
 def initialize(model: Seq2Seq, generator: torch.Generator) -> None:
@@ -385,10 +383,11 @@ def initialize(model: Seq2Seq, generator: torch.Generator) -> None:
     recurrent weights     orthogonal, each gate separately                          (Saxe et al. 2014)
     convolutions          uniform in ±√(6 / fan_in)                                 (He et al. 2015)
     other matrices        uniform in ±√(6 / (fan_in + fan_out)), each gate too      (Glorot & Bengio 2010)
-    word vectors          normal with standard deviation 2/√E, of a Transformer 1/√E; that of <pad> is 0
-    vocabulary            normal with standard deviation 2/√F, of a Transformer 1/√F, or tied to the word vectors
-    positions of images   normal with standard deviation 1/√H
+    word vectors          normal with standard deviation 1/√E; that of <pad> is 0
     biases                0, but 1 for the forget gate of an LSTM                   (Jozefowicz et al. 2015)
+
+    Recurrent translation models learn attention much sooner (docs/experiments.md) if word vectors start with 2/√E, and
+    the vocabulary, tied to them or not, with 2/√F.
     """
     for module in model.modules():
         if isinstance(module, nn.RNNBase):
@@ -404,17 +403,17 @@ def initialize(model: Seq2Seq, generator: torch.Generator) -> None:
         elif isinstance(module, nn.LayerNorm | nn.GroupNorm):
             nn.init.ones_(module.weight)
             nn.init.zeros_(module.bias)
-    vocabulary = model.vocabulary.weight
-    nn.init.normal_(vocabulary, std=vocabulary.shape[1] ** -0.5, generator=generator)
-    for module in model.modules():  # after the vocabulary, which may be tied to word vectors
+    for module in model.modules():  # last: a tied vocabulary projection shares these weights
         if isinstance(module, nn.Embedding):
             nn.init.normal_(module.weight, std=module.embedding_dim**-0.5, generator=generator)
-    words = (model.source_words, model.target_words)
-    if not isinstance(model.decoder, TransformerDecoder):
-        for weight in {vocabulary, *(each.weight for each in words)}:
-            weight.mul_(_WORD_SCALE)
-    for each in words:
-        each.weight[PAD] = 0
+            if module.padding_idx is not None:
+                module.weight[PAD] = 0
+    if isinstance(model.encoder, Encoder):
+        vocabulary = model.vocabulary.weight
+        if vocabulary is not model.target_words.weight:
+            nn.init.normal_(vocabulary, std=vocabulary.shape[1] ** -0.5, generator=generator)
+        for weight in {vocabulary, model.source_words.weight, model.target_words.weight}:
+            weight.mul_(2)
 
 
 def _initialize_recurrent(module: nn.RNNBase, generator: torch.Generator) -> None:

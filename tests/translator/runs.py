@@ -56,8 +56,8 @@ def _weights(resolved: Resolved, vocabularies: Vocabularies, seed: int, prefers_
     sizes = len(vocabularies.source), len(vocabularies.target)
     model = build_model(config.model, *sizes, shared=vocabularies.joint, generator=generator)
     with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.mul_(3.0)  # far from uniform, as after training
+        for name, parameter in model.named_parameters():  # far from uniform, as after training
+            parameter.mul_(1.5 if name.endswith("words.weight") else 3.0)
         model.vocabulary.bias[EOS] += 5.0 if prefers_bytes else 2.0
         # Bytes can break lines and UTF-8, so this model prefers them.
         model.vocabulary.bias[torch.from_numpy(vocabularies.target.is_byte)] += 2.0 if prefers_bytes else -9.0
