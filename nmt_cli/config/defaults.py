@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 CORPUS_SIZES: tuple[tuple[float, Mapping[str, Any]], ...] = (
     (10_000, {"train.max_epochs": 30, "model.dropout": 0.4}),
     (100_000, {}),
-    (1_000_000, {"train.batch_tokens": 2048, "train.max_epochs": 8, "model.dropout": 0.2}),
+    (1_000_000, {"train.batch_tokens": 1024, "train.max_epochs": 6, "model.dropout": 0.2}),
     (
         float("inf"),
         {
