@@ -50,9 +50,8 @@ def test_accumulation_equals_one_big_batch(data: Path) -> None:
     assert any(not torch.equal(before[name], tensor) for name, tensor in big.weights().items())
     for name, tensor in big.weights().items():
         torch.testing.assert_close(small.weights()[name], tensor, msg=name)
-    torch.testing.assert_close(
-        big.sums, small.sums, rtol=1e-6, atol=0
-    )  # sums of float32 losses, in two orders
+    # The losses are summed in float32, in different orders.
+    torch.testing.assert_close(big.sums, small.sums, rtol=1e-6, atol=0)
 
 
 def _slices(data: Path, rank: int, world: int) -> Iterator[RankBatch]:
