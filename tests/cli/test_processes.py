@@ -108,13 +108,7 @@ def test_texts_of_unequal_length_are_one_error(run: Path, tmp_path: Path, launch
         launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     else:
         launcher, words = [], [*words, launched]
-    done = subprocess.run(
-        [sys.executable, *launcher, "-m", "nmt_cli", *map(str, words)],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = in_processes(words, launcher)
     assert done.returncode == 1
     errors = [line for line in done.stderr.split("\n") if line.startswith("error: ")]
     assert errors == [f"error: {tmp_path / 'a'} has 2 lines, {tmp_path / 'b'} has 1"]
@@ -136,15 +130,19 @@ def test_two_processes_evaluate_like_one(nmt: Run, run: Path, tmp_path: Path) ->
     assert (tmp_path / "two").read_bytes() == (tmp_path / "one").read_bytes()
 
 
-def command(*words: object, launcher: Sequence[str] = (), stream: str = "stderr") -> str:
-    """What a command of its own shows."""
-    done = subprocess.run(
+def in_processes(words: Sequence[object], launcher: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
         [sys.executable, *launcher, "-m", "nmt_cli", *map(str, words)],
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def command(*words: object, launcher: Sequence[str] = (), stream: str = "stderr") -> str:
+    """What a command of its own shows."""
+    done = in_processes(words, launcher)
     assert done.returncode == 0, done.stderr
     return str(getattr(done, stream))
 
