@@ -1,7 +1,7 @@
 """BLEU after the same CPU time: this toolkit and its peers on the same pieces, at the same size, with one thread.
 
 python benchmarks/race.py --install-peers           once, about a minute
-python benchmarks/race.py DATA_DIR --out DIR --minutes 10 20 40 [--only nmt,OpenNMT-py] [--seed N] [--set …]
+python benchmarks/race.py DATA_DIR --out DIR --minutes 10 20 40 [--only SYSTEM …] [--seed N] [--set …]
 
 DATA_DIR is made by `nmt preprocess` from raw text, with a joint vocabulary and a test set. Its training, validation and
 test sets become files of piece ids, which every toolkit trains on by its own commands (peers/race_entries.py has the
@@ -55,13 +55,13 @@ def main() -> None:
     arguments.add_argument("directory", type=Path, nargs="?", metavar="DATA_DIR")
     arguments.add_argument("--out", type=Path, default=Path("race"))
     arguments.add_argument("--minutes", type=float, nargs="+", default=[10.0, 20.0, 40.0])
-    arguments.add_argument("--only", default=",".join(entry.name for entry in ENTRIES))
+    arguments.add_argument("--only", nargs="+", default=[entry.name for entry in ENTRIES], metavar="SYSTEM")
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--set", action="append", default=[], help="a setting of ours; repeatable")
     arguments.add_argument("--install-peers", action="store_true")
     options = arguments.parse_args()
     if options.install_peers:
-        install(options.peers, [entry.peer for entry in ENTRIES if entry.peer], print)
+        install(options.peers, list(dict.fromkeys(entry.peer for entry in ENTRIES if entry.peer)), print)
     if options.directory is None:
         return
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -70,7 +70,7 @@ def main() -> None:
     Ours.settings = tuple(options.set)
     for budget in options.minutes:
         for kind in ENTRIES:
-            if kind.name in options.only.split(","):
+            if kind.name in options.only:
                 race(kind(options.peers), pieces, budget, options.seed, options.out)
     results = read_results(options.out)
     table = "\n".join(format_table(results))
