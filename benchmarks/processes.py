@@ -4,12 +4,13 @@ python benchmarks/processes.py DATA_DIR
 torchrun --standalone --nproc-per-node 2 benchmarks/processes.py DATA_DIR
 
 One thread each. CPU time, because with fewer idle cores than processes the clock measures the other work. It leaves
-out waiting, so it shows the work that an exchange costs, not the latency of a network.
+out waiting, so it shows the work that an exchange costs, not the latency of a network. With several processes, the
+settings of the exchange take turns, update by update, and elapsed time is printed as well.
 """
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -24,36 +25,55 @@ from nmt_cli.training.settings import with_data_settings
 from nmt_cli.training.setup import Machine, make_batches, make_learner
 
 UPDATES = 20
+EXCHANGES: tuple[tuple[str, ...], ...] = (
+    (),
+    ("train.gradient_exchange=bf16",),
+    ("train.gradient_exchange=fp16",),
+    ("train.bucket_megabytes=1",),
+    ("train.bucket_megabytes=1000",),
+)
 
 
 def main() -> None:
-    """Print one line in the first process."""
+    """Print one line per setting in the first process."""
     group = ProcessGroup.join(timeout=600)
     data = DataDirectory.open(Path(sys.argv[1]))
-    config = with_data_settings(resolve(), data).config
-    learner = make_learner(data, config, group, Machine(device="cpu", threads=1))
-    stream = make_batches(data, config, group, learner.device).stream(1)
-    rank_batches = list(islice(stream, UPDATES))
-    update = measure([partial(learner.update, n + 1, [rank_batches[n]], 1e-3) for n in range(UPDATES)])
-    parameters = sum(parameter.numel() for parameter in learner.model.parameters())
-    gradient = torch.zeros(parameters)
-    exchange = measure([partial(group.sum, gradient)] * UPDATES) if group.world > 1 else 0.0
+    variants = EXCHANGES if group.world > 1 else EXCHANGES[:1]
+    configs = [with_data_settings(resolve(assignments=settings), data).config for settings in variants]
+    learners = [make_learner(data, config, group, Machine(device="cpu", threads=1)) for config in configs]
+    stream = make_batches(data, configs[0], group, learners[0].device).stream(1)
+    rounds = [
+        [partial(learner.update, number, [rank_batch], 1e-3) for learner in learners]
+        for number, rank_batch in enumerate(islice(stream, UPDATES), start=1)
+    ]
+    parameters = sum(parameter.numel() for parameter in learners[0].model.parameters())
+    exchange = 0.0
+    if group.world > 1:
+        ((exchange, _),) = measure([[partial(group.sum, torch.zeros(parameters))]] * UPDATES)
     if group.is_main:
         print(
-            f"{group.world} processes: {update * 1e3:.0f} CPU ms per update and process, "
-            f"of which exchange of {parameters * 4 / 1e6:.0f} MB {exchange * 1e3:.0f} ms"
+            f"{group.world} processes; exchange of {parameters * 4 / 1e6:.0f} MB: {exchange * 1e3:.0f} CPU ms"
         )
+    for settings, (cpu, elapsed) in zip(variants, measure(rounds), strict=True):
+        if group.is_main:
+            name = " ".join(settings) or "defaults"
+            print(f"{name}: {cpu * 1e3:.0f} CPU ms per update and process, {elapsed * 1e3:.0f} ms elapsed")
     group.close()
 
 
-def measure(calls: list[Callable[[], object]]) -> float:
-    """The median CPU time of the calls after the first two."""
-    times = []
-    for call in calls:
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return median(times[2:])
+def measure(rounds: Sequence[Sequence[Callable[[], object]]]) -> list[tuple[float, float]]:
+    """For each call of a round, the medians of CPU time and elapsed time over all rounds after the first two."""
+    times: list[list[tuple[float, float]]] = []
+    for calls in rounds:
+        times.append([])
+        for call in calls:
+            start = time.process_time(), time.perf_counter()
+            call()
+            times[-1].append((time.process_time() - start[0], time.perf_counter() - start[1]))
+    return [
+        (median(cpu for cpu, _ in column), median(elapsed for _, elapsed in column))
+        for column in zip(*times[2:], strict=True)
+    ]
 
 
 if __name__ == "__main__":
