@@ -85,7 +85,7 @@ def test_the_links_of_a_batch_are_those_of_its_rows(data: Path) -> None:
         found = {(link // (T * S), link // S % T, link % S) for link in batch.links.tolist()}
         wanted = set()
         for b, row in enumerate(rows.tolist()):
-            t, s = unpack_links(batches._links[row])
+            t, s = unpack_links(batches._links.take(np.array([row])).values)
             wanted |= {(b, *link) for link in zip(t.tolist(), s.tolist(), strict=True)}
         assert found == wanted
         linked = {(b, t) for b, t, _ in found}
