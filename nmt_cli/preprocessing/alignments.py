@@ -171,7 +171,7 @@ class AlignmentFile:
         """The error for a pair with these links, (source, target), and these numbers of words."""
         link = links[(links >= words).any(axis=1)][0]
         side = int(link[0] < words[0])
-        count = f"{words[side]} word{'s'[: words[side] != 1]}"
+        count = f"{words[side]} word{'s' if words[side] != 1 else ''}"
         if not self._has_zero:
             hint = "words are counted from 0, but no link up to here has the index 0: subtract 1 from every index"
         elif (links[:, ::-1] < words).all():
