@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nmt_cli.corpus import workers
 from nmt_cli.data.aligner import Aligner, align_texts, unpack_links
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.errors import CorpusError, UsageError
@@ -16,7 +15,7 @@ from nmt_cli.preprocessing import DataCard
 from nmt_cli.runtime.words import pharaoh
 
 from .conftest import Runner, numbered, write_pairs
-from .test_preprocess import NO_HOLDOUT, hashes
+from .test_preprocess import NO_HOLDOUT
 
 WORDS = ("vocabulary.kind=word", "vocabulary.size=60", *NO_HOLDOUT)
 Links = list[tuple[int, int]]
@@ -129,18 +128,6 @@ def test_every_token_of_a_word_is_linked(run: Runner, tmp_path: Path) -> None:
     assert {s for s, t in found if t < 9} == set(range(5))
     assert {s for s, t in found if t > 12} == set(range(11, 18))
     assert len(found) == 5 * 9 + 7 * 5
-
-
-def test_the_bytes_do_not_depend_on_the_number_of_workers(
-    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(workers, "_MIN_ITEMS", 1)
-    pairs = [(f"Satz {n} von vielen", f"sentence {n * 7 % 30_000} of many") for n in range(35_000)]
-    spec = write_pairs(tmp_path / "train", pairs)
-    file = write(tmp_path / "links", [f"{n % 4}-{n % 3} 0-0" for n in range(35_000)])
-    run(spec, out="one", workers=1, alignments=[file])
-    run(spec, out="three", workers=3, alignments=[file])
-    assert hashes(tmp_path / "one") == hashes(tmp_path / "three")
 
 
 def test_without_alignments_there_is_no_trace_of_them(run: Runner, tmp_path: Path) -> None:
