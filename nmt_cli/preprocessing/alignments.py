@@ -23,6 +23,7 @@ from nmt_cli.vocabulary.token_ids import Ragged, offsets_of
 _SUPPORTED = ("files", "archive", "tsv", "stdin", "jsonl", "hub")
 _NOT_A_LINK = re.compile(r"(?<!\S)(?![0-9]{1,9}-[0-9]{1,9}(?!\S))\S+")
 _OTHER_SPACE = re.compile(r"[^\S \t\n]")
+_MANY = np.iinfo(np.int64).max
 _ENOUGH = 20  # lines with links after which it is no coincidence that none has the index 0
 
 Integers = NDArray[np.int64]
@@ -142,9 +143,7 @@ class AlignmentFile:
         for side, texts in enumerate((block.source, block.target)):
             if not _OTHER_SPACE.search("\n".join(texts)):
                 continue
-            words = np.full(
-                len(texts), np.iinfo(np.int64).max
-            )  # for fast_align, where that makes a difference
+            words = np.full(len(texts), _MANY)  # as fast_align counts them, where that makes a difference
             for number, text in enumerate(texts):
                 if _OTHER_SPACE.search(text):
                     words[number] = len(list(filter(None, re.split("[ \t]", text))))
@@ -173,7 +172,9 @@ class AlignmentFile:
         side = int(link[0] < words[0])
         count = f"{words[side]} word{'s' if words[side] != 1 else ''}"
         if not self._has_zero:
-            hint = "words are counted from 0, but no link up to here has the index 0: subtract 1 from every index"
+            hint = (
+                "words are counted from 0, but no link so far has the index 0; if they start at 1, subtract 1"
+            )
         elif (links[:, ::-1] < words).all():
             hint = "links are source-target; these seem to be target-source"
         else:
