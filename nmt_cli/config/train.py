@@ -74,8 +74,8 @@ class TrainConfig(Section):
 
     guided_alignment: float = setting(
         0.0,
-        "guided attention: weight of its cross-entropy with word alignments that an EM aligner finds in the training "
-        "set; 0: off",
+        "guided attention: weight of its cross-entropy with word alignments, those given to `nmt preprocess "
+        "--alignments` or else those that an EM aligner finds in the training set; 0: off",
         ge=0.0,
         le=1000.0,
     )

@@ -2,6 +2,7 @@
 
 directory    what `nmt preprocess` writes and `nmt train` reads
 split        the pairs of a split: token ids and raw text, memory-mapped
+columns      columns of lists and of text in an Arrow file
 images       the images of a split, if the sources are images
 batch_plan   which pairs form a batch, and the order of the batches
 aligner      word alignments between the pieces of a pair, by EM

@@ -27,7 +27,8 @@ _DIRICHLET = 0.01
 _UNSEEN = 1e-9  # t of a pair of tokens that does not occur in the cells of the EM algorithm
 _EM_CELLS = 1 << 24  # beyond this, t is estimated on evenly spaced pairs
 _CHUNK_CELLS = 1 << 20
-_LONGEST = 1 << 16  # tokens; links of longer sentences are not searched for
+LONGEST = 1 << 16
+"""Tokens that links can be between; longer sentences are not aligned."""
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -215,7 +216,7 @@ def _positions(rows: Ragged) -> tuple[Integers, Integers]:
 def _cell_counts(source: Ragged, target: Ragged) -> Integers:
     """The number of cells of each pair; 0 if it is too long to be aligned, or a side is empty."""
     I, J = source.lengths, target.lengths  # noqa: E741
-    fits = (np.maximum(I, J) < _LONGEST) & (np.minimum(I, J) > 0) & ((I + 1) * (J + 1) <= _CHUNK_CELLS)
+    fits = (np.maximum(I, J) < LONGEST) & (np.minimum(I, J) > 0) & ((I + 1) * (J + 1) <= _CHUNK_CELLS)
     return np.where(fits, (I + 1) * (J + 1), 0)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, Queue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from nmt_cli.vocabulary.token_ids import Ragged
 
 if TYPE_CHECKING:  # evaluating plain text needs neither Arrow nor a data directory
     from nmt_cli.data.directory import CorpusRows, Split
+    from nmt_cli.data.split import StoredLinks
     from nmt_cli.vocabulary import Vocabularies
 from typing import NamedTuple, Self
 
@@ -180,7 +181,7 @@ class TrainingBatches:
         *,
         corpora: Sequence[CorpusRows] = (),
         vocabularies: Vocabularies | None = None,
-        links: Ragged | None = None,
+        links: Ragged | StoredLinks | None = None,
         reverse_target: bool = False,
         rank: int = 0,
         world: int = 1,
@@ -188,7 +189,8 @@ class TrainingBatches:
     ) -> None:
         """`corpora` have the weights of rows; `vocabularies` are needed only for subword sampling.
 
-        `links` are the word alignments of all rows, for guided attention. `reverse_target`: see `collate`.
+        `links` are the word alignments of all rows, for guided attention: computed, or stored with the rows.
+        `reverse_target`: see `collate`.
         """
         assert 0 <= rank < world
         assert links is None or not config.subword_sampling
@@ -203,6 +205,13 @@ class TrainingBatches:
         self._reverse_target = reverse_target
         self._rank, self._world, self._pin = rank, world, pin
         self._planned: tuple[int, BatchPlan] | None = None
+
+    @property
+    def alignments(self) -> Literal["given", "computed"] | None:
+        """Where the word alignments come from, if there are any."""
+        if self._links is None:
+            return None
+        return "computed" if isinstance(self._links, Ragged) else "given"
 
     def plan(self, epoch: int) -> BatchPlan:
         """The global batches of an epoch, counted from 1; the last plan is cached."""

@@ -4,7 +4,8 @@
     config.json                     resolved settings
     corpora.json                    languages; the training rows of each corpus, and its weight
     shared.model                    the vocabulary, or source.model and target.model
-    train.arrow, valid.arrow, test.arrow      columns source, target (ids), source_text, target_text
+    train.arrow, valid.arrow, test.arrow      columns source, target (ids), source_text, target_text; train.arrow has
+                                              a column links as well if word alignments were given
     train.images.npy, …                       the images, if the sources are images: see `images`
 
 Monolingual text has no source language, and the source of every row is empty.

@@ -1,4 +1,4 @@
-"""The pairs of a split in one Arrow file: token ids and raw text, memory-mapped."""
+"""The pairs of a split in one Arrow file: token ids, raw text and given word alignments, memory-mapped."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import mmap
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -16,27 +17,31 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from nmt_cli.data.aligner import unpack_links
+from nmt_cli.data.columns import GROUP, Column, concatenate, list_array, text_array
 from nmt_cli.errors import DirectoryError
 from nmt_cli.files.atomic import FileFacts, cannot_write
 from nmt_cli.files.manifest import Manifest
 from nmt_cli.files.verified import is_verified
-from nmt_cli.vocabulary.token_ids import Ragged, gather, narrowest, offsets_of
+from nmt_cli.vocabulary.token_ids import Ragged, narrowest
 
 if TYPE_CHECKING:  # it maps its file as this module does
     from nmt_cli.data.images import ImageRows, Images
 
 Side = Literal["source", "target"]
 
-# All record batches but the last have this many rows, so the same rows give the same bytes.
-_GROUP = 16384
 _AGAIN = "`nmt preprocess` creates a new data directory"
+_COLUMNS = ["source", "target", "source_text", "target_text"]
+_LINKS = "links"  # a fifth column, if word alignments were given
 
 
 class SplitWriter:
     """Writes the pairs of a split block by block, with at most one group of rows in memory."""
 
-    def __init__(self, path: Path, source_vocabulary_size: int, target_vocabulary_size: int) -> None:
-        """Ids are written in the narrowest type for their vocabulary."""
+    def __init__(
+        self, path: Path, source_vocabulary_size: int, target_vocabulary_size: int, *, links: bool = False
+    ) -> None:
+        """Ids are written in the narrowest type for their vocabulary; with `links`, pairs have word alignments."""
         self._path = path
         self._types = {
             "source": narrowest(source_vocabulary_size),
@@ -45,8 +50,9 @@ class SplitWriter:
         self._schema = pa.schema(
             [(side, pa.large_list(pa.from_numpy_dtype(dtype))) for side, dtype in self._types.items()]
             + [(f"{side}_text", pa.large_string()) for side in self._types]
+            + ([(_LINKS, pa.large_list(pa.uint32()))] if links else [])
         )
-        self._pending: list[tuple[Ragged, Ragged, Ragged, Ragged]] = []  # two texts, two ids
+        self._pending: list[list[Ragged]] = []  # two texts, two ids, and links if there are any
         self._pending_rows = 0
         self.rows = 0
         with writing(path):
@@ -59,15 +65,19 @@ class SplitWriter:
         target_texts: Sequence[str] | Ragged,
         source_ids: Ragged,
         target_ids: Ragged,
+        links: Ragged | None = None,
     ) -> None:
-        """Append pairs: text, also as UTF-8 bytes, and its ids without <eos>."""
+        """Append pairs: text, also as UTF-8 bytes, its ids without <eos>, and links as `Aligner.align` returns them."""
         rows = len(source_texts)
-        assert rows == len(target_texts) == len(source_ids) == len(target_ids)
-        self._pending.append((_as_bytes(source_texts), _as_bytes(target_texts), source_ids, target_ids))
+        columns = [_as_bytes(source_texts), _as_bytes(target_texts), source_ids, target_ids]
+        columns += [] if links is None else [links]
+        assert len(columns) == len(self._schema)
+        assert all(len(column) == rows for column in columns)
+        self._pending.append(columns)
         self._pending_rows += rows
         self.rows += rows
-        if self._pending_rows >= _GROUP:
-            self._flush(self._pending_rows - self._pending_rows % _GROUP)
+        if self._pending_rows >= GROUP:
+            self._flush(self._pending_rows - self._pending_rows % GROUP)
 
     def close(self) -> None:
         """Write the remaining rows and flush the file to disk."""
@@ -98,23 +108,25 @@ class SplitWriter:
 
     def _flush(self, rows: int) -> None:
         """Write the first `rows` pending rows in groups; the rest stays pending."""
-        types = [np.dtype(np.uint8), np.dtype(np.uint8), *self._types.values()]
+        types = [np.dtype(np.uint8), np.dtype(np.uint8), *self._types.values(), np.dtype(np.uint32)]
         sides = [
-            _concatenate([block[index] for block in self._pending], dtype)
-            for index, dtype in enumerate(types)
+            concatenate([block[index] for block in self._pending], dtype)
+            for index, dtype in enumerate(types[: len(self._schema)])
         ]
         with writing(self._path):
-            for start in range(0, rows, _GROUP):
-                stop = min(start + _GROUP, rows)
-                columns = [_list_array(side, start, stop) for side in sides[2:]]
-                columns += [_text_array(side, start, stop) for side in sides[:2]]
+            for start in range(0, rows, GROUP):
+                stop = min(start + GROUP, rows)
+                columns = [list_array(side, start, stop) for side in sides[2:4]]
+                columns += [text_array(side, start, stop) for side in sides[:2]]
+                columns += [list_array(links, start, stop) for links in sides[4:]]
                 self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
         self._pending_rows -= rows
-        left = (
-            Ragged(side.values[side.offsets[rows] :], side.offsets[rows:] - side.offsets[rows])
-            for side in sides
-        )
-        self._pending = [(next(left), next(left), next(left), next(left))]
+        self._pending = [
+            [
+                Ragged(side.values[side.offsets[rows] :], side.offsets[rows:] - side.offsets[rows])
+                for side in sides
+            ]
+        ]
 
 
 class MappedFile:
@@ -141,7 +153,7 @@ class MappedFile:
 class Split:
     """The pairs of a split, memory-mapped: only the pages that are accessed are read."""
 
-    def __init__(self, columns: dict[str, _Column], rows: int, mapped: MappedFile) -> None:
+    def __init__(self, columns: dict[str, Column], rows: int, mapped: MappedFile) -> None:
         self._columns = columns
         self._rows = rows
         self._mapped = mapped
@@ -188,12 +200,12 @@ class Split:
             mapped = MappedFile(descriptor, path)
             buffer = pa.py_buffer(mapped.content)
             groups = list(pa.ipc.open_stream(buffer))
-            wanted = ["source", "target", "source_text", "target_text"]
-            if groups and (
-                groups[0].schema.names != wanted or any(group.num_rows != _GROUP for group in groups[:-1])
+            names = groups[0].schema.names if groups else _COLUMNS
+            if names not in (_COLUMNS, [*_COLUMNS, _LINKS]) or any(
+                group.num_rows != GROUP for group in groups[:-1]
             ):
                 raise DirectoryError(f"{path} was not written by nmt", hint=_AGAIN)
-            columns = {name: _Column(buffer, [group.column(name) for group in groups]) for name in wanted}
+            columns = {name: Column(buffer, [group.column(name) for group in groups]) for name in names}
         except (OSError, ValueError, TypeError, AttributeError, AssertionError, NotImplementedError) as error:
             # Arrow's errors are OSErrors, ValueErrors and TypeErrors, and so is that of an empty file.
             raise DirectoryError(f"{path} is damaged or not an Arrow stream: {error}", hint=_AGAIN) from error
@@ -220,6 +232,8 @@ class Split:
                         raise ValueError(f"a {side} id is not in the vocabulary")
                     if group.column(f"{side}_text").null_count:
                         raise ValueError("empty cells")
+                if _LINKS in self._columns:
+                    _check_links(group)
         except (ValueError, TypeError, OSError, NotImplementedError) as error:
             raise DirectoryError(f"{path} is damaged: {error}", hint=_AGAIN) from error
 
@@ -242,6 +256,15 @@ class Split:
         """Ids of the given rows, without <eos>."""
         return self._columns[side].gather(self._checked(rows))
 
+    @property
+    def links(self) -> StoredLinks | None:
+        """The word alignments that were given to `nmt preprocess`, if any."""
+        return StoredLinks(self) if _LINKS in self._columns else None
+
+    def gather_links(self, rows: NDArray[Any]) -> Ragged:
+        """The links of the given rows."""
+        return self._columns[_LINKS].gather(self._checked(rows))
+
     def sources(self, rows: NDArray[Any]) -> Ragged | ImageRows:
         """What the encoder reads: the source ids of the given rows, or their images."""
         ids = self.gather(rows, "source")
@@ -259,47 +282,29 @@ class Split:
         return rows
 
 
-class _Column:
-    """A column of lists or of text, as flat views of the whole file.
+@dataclass(frozen=True)
+class StoredLinks:
+    """The word alignments of a split, which stay on disk; computed ones are a `Ragged`."""
 
-    Arrow's offsets start at 0 in each group. Buffers are aligned to 8 bytes, so the file viewed as int64 contains
-    all offsets, and viewed as the value type all values; each group has a base position in both.
-    """
+    split: Split
 
-    def __init__(self, buffer: Any, groups: Sequence[Any]) -> None:
-        is_list = bool(groups) and pa.types.is_large_list(groups[0].type)
-        if groups and not is_list and not pa.types.is_large_string(groups[0].type):
-            raise TypeError(f"a column of type {groups[0].type}")
-        if is_list and not pa.types.is_unsigned_integer(groups[0].type.value_type):
-            raise TypeError(f"ids of type {groups[0].type.value_type}")
-        dtype = np.dtype(groups[0].type.value_type.to_pandas_dtype() if is_list else np.uint8)
-        self._offsets = _view(buffer, np.dtype(np.int64))
-        self._values = _view(buffer, dtype)
-        # Lists: [validity, offsets, values' validity, values]; text: [validity, offsets, bytes].
-        places = [
-            [_place(part, buffer) for part in (group.buffers()[1], group.buffers()[-1])] for group in groups
-        ]
-        self._offset_bases = np.array([offsets // 8 for offsets, _ in places], np.int64)
-        self._value_bases = np.array([values // dtype.itemsize for _, values in places], np.int64)
+    def take(self, rows: NDArray[Any]) -> Ragged:
+        """The links of the given rows, in that order, as `Aligner.align` returns them."""
+        return self.split.gather_links(rows)
 
-    def gather(self, rows: NDArray[np.int64]) -> Ragged:
-        group, within = np.divmod(rows, _GROUP)
-        at = self._offset_bases[group] + within
-        starts = self._offsets[at]
-        lengths = self._offsets[at + 1] - starts
-        return gather(self._values, starts + self._value_bases[group], lengths)
 
-    def lengths(self, rows: int) -> NDArray[Any]:
-        lengths = np.empty(rows, np.uint32)
-        for start, base in zip(range(0, rows, _GROUP), self._offset_bases.tolist(), strict=True):
-            stop = min(start + _GROUP, rows)
-            np.subtract(
-                self._offsets[base + 1 : base + 1 + stop - start],
-                self._offsets[base : base + stop - start],
-                out=lengths[start:stop],
-                casting="unsafe",
-            )
-        return lengths.astype(narrowest(int(lengths.max(initial=0)) + 1))
+def _check_links(group: Any) -> None:
+    """Raise a ValueError unless all links of a group of rows are between tokens of their pair."""
+    column = group.column(_LINKS)
+    links = column.flatten()
+    if column.null_count or links.null_count:
+        raise ValueError("empty cells")
+    if links.type != pa.uint32():
+        raise ValueError(f"links of type {links.type}")
+    row = np.repeat(np.arange(group.num_rows), np.diff(column.offsets.to_numpy()))
+    for positions, side in zip(unpack_links(links.to_numpy()), ("target", "source"), strict=True):
+        if (positions >= np.diff(group.column(side).offsets.to_numpy())[row]).any():
+            raise ValueError(f"a link is past the end of its {side}")
 
 
 @contextmanager
@@ -313,43 +318,3 @@ def writing(path: Path) -> Iterator[None]:
 
 def _as_bytes(texts: Sequence[str] | Ragged) -> Ragged:
     return texts if isinstance(texts, Ragged) else Ragged.from_texts(texts)
-
-
-def _concatenate(blocks: Sequence[Ragged], dtype: np.dtype[Any]) -> Ragged:
-    lengths = np.concatenate([block.lengths for block in blocks])
-    values = np.concatenate([block.values.astype(dtype, copy=False) for block in blocks])
-    return Ragged(values, offsets_of(lengths))
-
-
-# Arrays are made of buffers, because `pa.array` imports pandas.
-def _list_array(ids: Ragged, start: int, stop: int) -> Any:
-    offsets, values = _part(ids, start, stop)
-    kind = pa.from_numpy_dtype(values.dtype)
-    children = [pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])]
-    buffers = [None, pa.py_buffer(offsets)]
-    return pa.Array.from_buffers(pa.large_list(kind), stop - start, buffers, children=children)
-
-
-def _text_array(texts: Ragged, start: int, stop: int) -> Any:
-    buffers = [None, *map(pa.py_buffer, _part(texts, start, stop))]
-    return pa.Array.from_buffers(pa.large_string(), stop - start, buffers)
-
-
-def _part(ragged: Ragged, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Offsets and values of some rows."""
-    first, last = ragged.offsets[start], ragged.offsets[stop]
-    return ragged.offsets[start : stop + 1] - first, ragged.values[first:last]
-
-
-def _view(buffer: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    return np.frombuffer(buffer, dtype, buffer.size // dtype.itemsize)
-
-
-def _place(part: Any, buffer: Any) -> int:
-    """Where a buffer of a group starts in the file; 0 for an empty one."""
-    if part is None or part.size == 0:
-        return 0
-    place = int(part.address - buffer.address)
-    assert 0 <= place < buffer.size
-    assert place % 8 == 0
-    return place

@@ -5,7 +5,7 @@ It is written last, with the manifest, which makes the directory complete.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from nmt_cli.data.directory import CorpusRows, DataDirectory
 from nmt_cli.drawing.markup import cell
 from nmt_cli.drawing.markup import table as markdown_table
 from nmt_cli.errors import DataWarning
-from nmt_cli.preprocessing.encoding import SideStatistics, SplitStatistics, histogram_labels
+from nmt_cli.preprocessing.encoding import LinkStatistics, SideStatistics, SplitStatistics, histogram_labels
 from nmt_cli.preprocessing.request import PreprocessRequest
 from nmt_cli.preprocessing.splits import FROM_TRAIN, DropLog
 from nmt_cli.vocabulary import Vocabularies
@@ -44,6 +44,7 @@ class DataCard:
     warnings: Sequence[DataWarning]
     vocabularies: Vocabularies
     images: dict[str, int] | None = None  # of each split, if the sources are images
+    links: Sequence[LinkStatistics] | None = None  # of each --train corpus, if word alignments were given
 
     @property
     def _unit(self) -> str:
@@ -91,7 +92,23 @@ class DataCard:
                 for name, count in self.images.items()
             ]
             yield CardTable("Images", ("split", "images", "captions per image"), counts_of)
+        if self.links is not None:
+            yield self._alignments(self.links)
         yield CardTable("Vocabulary and memory", ("what", "value"), list(self._vocabulary_and_memory()))
+
+    def _alignments(self, links: Sequence[LinkStatistics]) -> CardTable:
+        headings = ("file", "pairs with links", "links of words", "not used", "links of tokens")
+        rows = [
+            (
+                str(path),
+                f"{each.pairs:,}",
+                f"{each.links:,}",
+                f"{each.left_out:,}",
+                f"{each.token_links:,}",
+            )
+            for path, each in zip(self.request.alignments, links, strict=True)
+        ]
+        return CardTable("Word alignments of train", headings, rows)
 
     def _vocabulary_and_memory(self) -> Iterator[tuple[str, str]]:
         vocabularies = self.vocabularies
@@ -133,6 +150,7 @@ class DataCard:
                 for name, split in self.splits.items()
             },
             **({} if self.images is None else {"images": self.images}),
+            **({} if self.links is None else {"alignments": [*self._alignments_json(self.links)]}),
             "vocabulary": {
                 "kind": vocabularies.source.kind,
                 "joint": vocabularies.joint,
@@ -143,6 +161,10 @@ class DataCard:
                 {"name": each.name, "message": each.message, "hint": each.hint} for each in self.warnings
             ],
         }
+
+    def _alignments_json(self, links: Sequence[LinkStatistics]) -> Iterator[dict[str, object]]:
+        for path, each in zip(self.request.alignments, links, strict=True):
+            yield {"file": str(path), **asdict(each)}
 
     def to_markdown(self) -> str:
         """The content of data-card.md."""

@@ -5,7 +5,7 @@ from several workers can be added.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from nmt_cli.config import DataConfig
 from nmt_cli.corpus.cleaning import Dropped, Normalization
+from nmt_cli.preprocessing.token_links import token_links, words_as_read
 from nmt_cli.vocabulary import UNK, Vocabularies, Vocabulary
 from nmt_cli.vocabulary.token_ids import Ragged
 
@@ -29,6 +30,7 @@ class Page(NamedTuple):
     line: NDArray[np.int64]
     source: list[str]
     target: list[str]
+    links: Ragged | None = None  # between words, if word alignments were given
 
     def take(self, rows: NDArray[np.int64]) -> "Page":
         """Only the given rows of the page, in order."""
@@ -40,6 +42,7 @@ class Page(NamedTuple):
             self.line[rows],
             [self.source[row] for row in rows],
             [self.target[row] for row in rows],
+            self.links.take(rows) if self.links is not None else None,
         )
 
     def dropped(self, row: int, reason: str) -> Dropped:
@@ -62,26 +65,29 @@ class SpooledPage(NamedTuple):
     rows: int
     position: int  # in the file
     sizes: tuple[int, int]  # bytes of text of each side
+    links: int | None = None  # how many the page has, if word alignments were given
 
     def read(self, path: Path, rows: NDArray[np.int64]) -> Page:
         """The given rows of the page."""
         shapes: list[tuple[type[np.generic], int]] = [(np.int64, self.rows)]
         for size in self.sizes:
             shapes += [(np.int64, self.rows + 1), (np.uint8, size)]
+        if self.links is not None:
+            shapes += [(np.int64, self.rows + 1), (np.uint32, self.links)]
         with path.open("rb") as file:
             file.seek(self.position)
             line, *parts = (np.fromfile(file, dtype, count) for dtype, count in shapes)
-        sides = [Ragged(parts[1], parts[0]), Ragged(parts[3], parts[2])]
+        columns = [Ragged(values, offsets) for offsets, values in zip(parts[::2], parts[1::2], strict=True)]
         if len(rows) < self.rows:
-            line, sides = line[rows], [side.take(rows) for side in sides]
+            line, columns = line[rows], [column.take(rows) for column in columns]
         corpus = np.full(len(line), self.corpus, dtype=np.uint16)
-        return Page(self.first, corpus, line, sides[0].texts(), sides[1].texts())
+        return Page(self.first, corpus, line, columns[0].texts(), columns[1].texts(), *columns[2:])
 
 
 class Spool:
     """Pairs with their corpus and line number: written once, then read page by page, in any process.
 
-    A page has its line numbers, then the offsets and the UTF-8 bytes of each side.
+    A page has its line numbers, then the offsets and the UTF-8 bytes of each side, then the same of links, if any.
     """
 
     def __init__(self, path: Path) -> None:
@@ -90,14 +96,24 @@ class Spool:
         self.pages: list[SpooledPage] = []
         self._file = path.open("wb")
 
-    def append(self, corpus: int, lines: NDArray[np.int64], source: Ragged, target: Ragged) -> None:
+    def append(
+        self,
+        corpus: int,
+        lines: NDArray[np.int64],
+        source: Ragged,
+        target: Ragged,
+        links: Ragged | None = None,
+    ) -> None:
         """Add the pairs of a block as a page."""
         if not len(lines):
             return
         sizes = len(source.values), len(target.values)
-        self.pages.append(SpooledPage(corpus, self.rows, len(lines), self._file.tell(), sizes))
-        for array in (lines, source.offsets, source.values, target.offsets, target.values):
-            self._file.write(array.tobytes())
+        count = None if links is None else len(links.values)
+        self.pages.append(SpooledPage(corpus, self.rows, len(lines), self._file.tell(), sizes, count))
+        self._file.write(lines.tobytes())
+        for column in (source, target, *([] if links is None else [links])):
+            self._file.write(column.offsets.tobytes())
+            self._file.write(column.values.tobytes())
         self.rows += len(lines)
 
     def finish(self) -> None:
@@ -229,6 +245,22 @@ def _too_long_or_unequal(
     return too_long, unequal & ~too_long & config.length_ratio
 
 
+@dataclass
+class LinkStatistics:
+    """Statistics of given word alignments."""
+
+    pairs: int = 0  # with links
+    links: int = 0  # between words
+    token_links: int = 0
+    left_out: int = 0  # links between words that normalization or the vocabulary changed
+    pairs_changed: int = 0  # with such links
+
+    def add(self, other: "LinkStatistics") -> None:
+        """Add the statistics of more pairs."""
+        for name, count in asdict(other).items():
+            setattr(self, name, getattr(self, name) + count)
+
+
 class SpooledRows(NamedTuple):
     """Rows of a page in the spool, which a worker reads by itself."""
 
@@ -245,6 +277,8 @@ class EncodedRows(NamedTuple):
     target_ids: Ragged
     statistics: SplitStatistics
     dropped: list[Dropped]  # as they were read
+    links: Ragged | None  # between tokens, if word alignments were given
+    link_statistics: LinkStatistics
 
 
 @dataclass(frozen=True)
@@ -261,6 +295,7 @@ class SpoolEncoder:
         page = as_read.normalized(self.normalization)
         encoded = self.encoder(page)
         kept = page.take(encoded.rows)
+        links, link_statistics = self._links(as_read.take(encoded.rows), kept, encoded)
         return EncodedRows(
             Ragged.from_texts(kept.source),
             Ragged.from_texts(kept.target),
@@ -268,4 +303,28 @@ class SpoolEncoder:
             encoded.target_ids,
             encoded.statistics,
             [as_read.dropped(row, reason) for row, reason in encoded.dropped],
+            links,
+            link_statistics,
         )
+
+    def _links(self, as_read: Page, page: Page, encoded: EncodedPage) -> tuple[Ragged | None, LinkStatistics]:
+        """The links between tokens of the pairs that are kept."""
+        if as_read.links is None:
+            return None, LinkStatistics()
+        vocabularies = self.encoder.vocabularies
+        source, target = (
+            words_as_read(texts, normalized, self.normalization, vocabulary, ids)
+            for texts, normalized, vocabulary, ids in (
+                (as_read.source, page.source, vocabularies.source, encoded.source_ids),
+                (as_read.target, page.target, vocabularies.target, encoded.target_ids),
+            )
+        )
+        links, left_out = token_links(as_read.links, source, target)
+        statistics = LinkStatistics(
+            pairs=int((links.lengths > 0).sum()),
+            links=len(as_read.links.values),
+            token_links=len(links.values),
+            left_out=int(left_out.sum()),
+            pairs_changed=int((left_out > 0).sum()),
+        )
+        return links, statistics

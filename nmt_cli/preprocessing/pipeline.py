@@ -31,9 +31,10 @@ from nmt_cli.files.atomic import MANIFEST, new_directory, new_file
 from nmt_cli.files.byte_stream import Progress
 from nmt_cli.files.languages import IMAGE, check_language
 from nmt_cli.files.manifest import Manifest, data_refusal
+from nmt_cli.preprocessing.alignments import AlignmentFile, check_alignments
 from nmt_cli.preprocessing.captions import parse_specs, preprocess_images
 from nmt_cli.preprocessing.card import DataCard, finish_directory
-from nmt_cli.preprocessing.encoding import PageEncoder, SplitStatistics, SpoolEncoder
+from nmt_cli.preprocessing.encoding import LinkStatistics, PageEncoder, SplitStatistics, SpoolEncoder
 from nmt_cli.preprocessing.request import PreprocessRequest, Reporter, for_monolingual_text, with_vocabulary
 from nmt_cli.preprocessing.splits import DropLog, HeldOutSet, TrainingText, read_heldout
 from nmt_cli.runtime.placeholders import SYMBOLS
@@ -55,6 +56,11 @@ def preprocess(request: PreprocessRequest, report: Reporter = lambda report: Non
     if request.is_monolingual:
         request = replace(request, settings=for_monolingual_text(request.settings))
     if request.has_images:
+        if request.alignments:
+            raise UsageError(
+                "--alignments cannot be used together with --images",
+                hint="leave it out: it links words, and the sources are images",
+            )
         settings = for_monolingual_text(request.settings, what="the sources are images")
         request = replace(request, settings=settings)
         specs, paths = (
@@ -64,6 +70,8 @@ def preprocess(request: PreprocessRequest, report: Reporter = lambda report: Non
     else:
         specs = {name: _parse(request, getattr(request, name)) for name in ("train", *HELD_OUT)}
         paths = [file for group in specs.values() for spec in group for file in spec.paths]
+        check_alignments(request.alignments, specs["train"])
+        paths += request.alignments
     _check_dropped(request, paths)
     vocabularies = None
     if request.vocabulary is not None:
@@ -93,13 +101,13 @@ def _parse(request: PreprocessRequest, texts: Sequence[str]) -> list[Spec]:
 
 
 def _check_dropped(request: PreprocessRequest, corpora: Sequence[Path]) -> None:
-    """The list of dropped pairs must neither replace a corpus nor be inside the output directory."""
+    """The list of dropped pairs must neither replace an input file nor be inside the output directory."""
     if request.dropped is None:
         return
     path, out = request.dropped.resolve(), request.out.resolve()
     if path in {file.resolve() for file in corpora}:
         raise UsageError(
-            f"--dropped {request.dropped} is one of the corpora", hint="choose another file name"
+            f"--dropped {request.dropped} is one of the input files", hint="choose another file name"
         )
     if path == out or out in path.parents:
         raise UsageError(
@@ -150,6 +158,7 @@ class _Run:
             placeholder_symbols(self.config.data),
         )
         self.inspectors: dict[str, list[Inspector]] = {}
+        self.alignments: list[AlignmentFile] = []
 
     def execute(self, specs: dict[str, list[Spec]], vocabularies: Vocabularies | None) -> DataCard:
         """All stages in order."""
@@ -162,7 +171,9 @@ class _Run:
         heldout = self._separate(text, heldout)
         if vocabularies is None:
             vocabularies = self._train_vocabularies(text)
-        corpora, statistics = self._write_train(specs["train"], text, vocabularies)
+        corpora, statistics, links = self._write_train(specs["train"], text, vocabularies)
+        if self.alignments:
+            warnings += self._changed_words(links)
         pairs_read = text.pairs_read
         del text  # closes the memory-mapped file
         shutil.rmtree(scratch)
@@ -180,6 +191,7 @@ class _Run:
             drop_log=self.drop_log,
             warnings=warnings,
             vocabularies=vocabularies,
+            links=links if self.alignments else None,
         )
         finish_directory(card, self.directory, self.normalization)
         return card
@@ -193,6 +205,10 @@ class _Run:
 
     def _read_train(self, specs: list[Spec], scratch: Path) -> TrainingText:
         text = TrainingText(scratch, len(specs))
+        if self.request.alignments:
+            self.alignments = [
+                AlignmentFile(path, spec) for path, spec in zip(self.request.alignments, specs, strict=True)
+            ]
         text.fill(
             specs,
             Cleaner(self.config.data, self.normalization, monolingual=self.request.is_monolingual),
@@ -200,6 +216,7 @@ class _Run:
             self.drop_log,
             lambda done: self.report(Progress("reading and cleaning", done)),
             self.pool,
+            self.alignments,
         )
         return text
 
@@ -208,6 +225,7 @@ class _Run:
             warning for group in self.inspectors.values() for each in group for warning in each.warnings()
         ]
         warnings += compare_sets(self.inspectors)
+        warnings += [warning for file in self.alignments for warning in file.warnings()]
         for warning in warnings:
             self.report(warning)
         return warnings
@@ -261,19 +279,26 @@ class _Run:
 
     def _write_train(
         self, specs: list[Spec], text: TrainingText, vocabularies: Vocabularies
-    ) -> tuple[list[CorpusRows], SplitStatistics]:
+    ) -> tuple[list[CorpusRows], SplitStatistics, list[LinkStatistics]]:
         encoder = PageEncoder(vocabularies, self.config.data)
         encode = SpoolEncoder(text.path, self.normalization, encoder)
-        statistics = SplitStatistics()
+        statistics, links = SplitStatistics(), [LinkStatistics() for _ in specs]
         kept = np.zeros(len(specs), dtype=np.int64)
         done, total = 0, text.count_kept()
-        with SplitWriter(
-            self.directory / "train.arrow", len(vocabularies.source), len(vocabularies.target)
-        ) as writer:
+        sizes = len(vocabularies.source), len(vocabularies.target)
+        path = self.directory / "train.arrow"
+        with SplitWriter(path, *sizes, links=bool(self.alignments)) as writer:
             for (page, rows), encoded in self.pool.map(encode, text.kept()):
                 self.drop_log.add(encoded.dropped)
-                writer.write(encoded.source_text, encoded.target_text, encoded.source_ids, encoded.target_ids)
+                writer.write(
+                    encoded.source_text,
+                    encoded.target_text,
+                    encoded.source_ids,
+                    encoded.target_ids,
+                    encoded.links,
+                )
                 statistics.add(encoded.statistics)
+                links[page.corpus].add(encoded.link_statistics)
                 kept[page.corpus] += encoded.statistics.pairs
                 done += len(rows)
                 self.report(Progress("encoding", done, total))
@@ -281,7 +306,20 @@ class _Run:
             raise self._nothing_left(text)
         ends = np.cumsum(kept)
         ranges = zip(specs, ends - kept, ends, strict=True)
-        return [CorpusRows(spec.text, int(a), int(b), spec.weight) for spec, a, b in ranges], statistics
+        corpora = [CorpusRows(spec.text, int(a), int(b), spec.weight) for spec, a, b in ranges]
+        return corpora, statistics, links
+
+    def _changed_words(self, statistics: list[LinkStatistics]) -> Iterator[DataWarning]:
+        for path, links in zip(self.request.alignments, statistics, strict=True):
+            if links.left_out:
+                warning = DataWarning(
+                    "changed-words",
+                    f"{path}: {links.left_out:,} links of {links.pairs_changed:,} pairs are not used, because "
+                    "normalization or the vocabulary changed their words",
+                    hint="align the text after normalization, and preprocess that text",
+                )
+                self.report(warning)
+                yield warning
 
     def _nothing_left(self, text: TrainingText) -> CorpusError:
         known = self.drop_log.counts.get("in_heldout", 0)

@@ -20,6 +20,7 @@ class PreprocessRequest:
     train: Sequence[str]  # SPECs
     valid: Sequence[str] = ()
     test: Sequence[str] = ()
+    alignments: Sequence[Path] = ()  # word alignments of each training corpus, or none
     images: Sequence[Path] = ()  # folders of images, or a file of features; for captioned images only
     out: Path
     settings: Resolved = field(default_factory=resolve)

@@ -33,6 +33,7 @@ from nmt_cli.corpus.workers import WorkerPool
 from nmt_cli.data.directory import SplitWriter
 from nmt_cli.errors import CorpusError
 from nmt_cli.files.languages import text_names
+from nmt_cli.preprocessing.alignments import AlignmentFile, read_blocks
 from nmt_cli.preprocessing.encoding import (
     Page,
     PageEncoder,
@@ -132,6 +133,7 @@ class CleanedBlock(NamedTuple):
     target_fingerprints: Fingerprints
     dropped: list[Dropped]
     inspector: Inspector
+    links: Ragged | None  # between words, if word alignments were given
 
 
 @dataclass(frozen=True)
@@ -142,20 +144,22 @@ class BlockCleaner:
     source_lang: str
     target_lang: str
 
-    def __call__(self, numbered: tuple[int, Block]) -> CleanedBlock:
+    def __call__(self, numbered: tuple[int, Block, Ragged | None]) -> CleanedBlock:
         """Clean one block."""
-        number, block = numbered
+        number, block, links = numbered
         inspector = Inspector("", source_lang=self.source_lang, target_lang=self.target_lang)
         inspector.observe(block)
         cleaned = self.cleaner.clean(number, block)
+        lines = np.array(cleaned.lines, np.int64)
         return CleanedBlock(
-            np.array(cleaned.lines, np.int64),
+            lines,
             Ragged.from_texts(cleaned.source),
             Ragged.from_texts(cleaned.target),
             cleaned.source_fingerprints,
             cleaned.target_fingerprints,
             cleaned.dropped,
             inspector,
+            links.take(lines - block.first) if links is not None else None,
         )
 
 
@@ -177,14 +181,15 @@ class TrainingText:
         drop_log: DropLog,
         progress: Callable[[int], None],
         pool: WorkerPool,
+        alignments: Sequence[AlignmentFile] = (),
     ) -> None:
-        """Read all corpora in this process; clean and inspect them in the workers."""
+        """Read all corpora, and their word alignments, in this process; clean and inspect them in the workers."""
         inspectors = [inspector(spec) for spec in specs]
-        blocks = ((number, block) for number, spec in enumerate(specs) for block in read_pairs(spec))
+        blocks = read_blocks(specs, alignments)
         clean = BlockCleaner(cleaner, specs[0].source_lang, specs[0].target_lang)
-        for (number, block), cleaned in pool.map(clean, blocks):
+        for (number, block, _), cleaned in pool.map(clean, blocks):
             inspectors[number].add(cleaned.inspector)
-            self._spool.append(number, cleaned.lines, cleaned.source, cleaned.target)
+            self._spool.append(number, cleaned.lines, cleaned.source, cleaned.target, cleaned.links)
             self._fingerprints.append(cleaned.source_fingerprints, cleaned.target_fingerprints)
             if block.file:
                 drop_log.start_file(number, *block.file)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from nmt_cli.metrics import Score
 
@@ -143,6 +143,7 @@ class StartReport:
     validates: bool
     changes: tuple[str, ...] = ()  # settings changed on resume
     attempt: int = 1  # how often torchrun has started the processes
+    alignments: Literal["given", "computed"] | None = None  # where those of guided attention come from
 
 
 @dataclass(frozen=True)

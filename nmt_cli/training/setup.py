@@ -16,6 +16,7 @@ from nmt_cli.config.defaults import DEVICE, PROCESS_TIMEOUT
 from nmt_cli.data.aligner import Aligner
 from nmt_cli.data.batches import TrainingBatches
 from nmt_cli.data.directory import DataDirectory, preset_for
+from nmt_cli.data.split import StoredLinks
 from nmt_cli.errors import ConfigError, DirectoryError, UsageError
 from nmt_cli.files.guarded import GuardedDirectory
 from nmt_cli.model import build_model
@@ -220,11 +221,12 @@ def make_batches(
 ) -> TrainingBatches:
     """The training batches of this process.
 
-    Word alignments for guided attention are a function of the data, so the main process computes them again on resume.
+    Word alignments for guided attention are part of the data if they were given to `nmt preprocess`. Otherwise they are
+    a function of the data, so the main process computes them again on resume.
     """
-    links = None
+    links: Ragged | StoredLinks | None = None
     if config.train.guided_alignment:
-        links = group.share("links", lambda: _align(data))
+        links = data.train.links or group.share("links", lambda: _align(data))
     return TrainingBatches(
         data.train,
         config.train,

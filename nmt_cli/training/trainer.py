@@ -287,4 +287,5 @@ class Trainer:
             attempt=self._group.attempt,
             validates=self._selection is not None,
             changes=self._changes,
+            alignments=self._batches.alignments,
         )

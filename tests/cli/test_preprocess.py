@@ -1,6 +1,7 @@
 """`nmt preprocess` and `nmt demo-data` as users meet them."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -297,7 +298,7 @@ def test_a_language_is_a_plain_word(nmt: Run, language: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dropped", "message"), [("text.de", "one of the corpora"), ("out/list", "inside --out")]
+    ("dropped", "message"), [("text.de", "one of the input files"), ("out/list", "inside --out")]
 )
 def test_the_list_of_dropped_pairs_destroys_nothing(nmt: Run, dropped: str, message: str) -> None:
     before = Path("text.de").read_bytes()
@@ -346,3 +347,78 @@ def test_similar_warnings_are_grouped_under_one_hint(nmt: Run) -> None:
         "hint: no action is needed",
     ]
     assert Path("out", "data-card.md").read_text().count("CR LF") == 5
+
+
+def test_word_alignments_are_imported(nmt: Run) -> None:
+    Path("text.align").write_text("0-0 1-1\n" * 300, encoding="utf-8")
+    outcome = preprocess(nmt, "--train", TEXT, "--alignments", "text.align", "--out", "out", *SIZE)
+    assert outcome.code == 0, outcome.stderr
+    assert "Word alignments of train" in outcome.stdout
+    [alignments] = json.loads(Path("out/data-card.json").read_text(encoding="utf-8"))["alignments"]
+    assert (alignments["file"], alignments["links"]) == ("text.align", 2 * alignments["pairs"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "content", "code", "message", "hint"),
+    [
+        (
+            ("--train", TEXT, "--train", TEXT),
+            "0-0\n",
+            2,
+            "--alignments is given once and --train 2 times",
+            "each",
+        ),
+        (
+            ("--train", TEXT, "--alignments", "x"),
+            "",
+            2,
+            "--alignments is given 2 times and --train once",
+            "each",
+        ),
+        (
+            ("--train", "x.csv"),
+            "0-0\n",
+            2,
+            "x.csv, whose entries are not numbered by lines",
+            "two text files",
+        ),
+        (("--train", TEXT), "0-0\n3-\n" * 150, 1, "error: links, line 2: '3-' is not a link", "0-0 1-2"),
+        (
+            ("--train", TEXT),
+            "0-0\n" * 299 + "5-5\n",
+            1,
+            "links, line 300: the link 5-5 is past the end",
+            "must be",
+        ),
+        (("--train", TEXT), "0-0\n", 1, "links has 1 lines, text has 300 pairs", "line n"),
+        (
+            ("--train", TEXT, "--dropped", "links"),
+            "0-0\n",
+            2,
+            "--dropped links is one of the input files",
+            "another",
+        ),
+        (("--train", TEXT), None, 1, "links does not exist", "similar|contains"),
+    ],
+)
+def test_wrong_alignments_are_one_line(
+    nmt: Run, arguments: tuple[str, ...], content: str | None, code: int, message: str, hint: str
+) -> None:
+    Path("x.csv").write_text("de,en\na,b\n", encoding="utf-8")
+    if content is not None:
+        Path("links").write_text(content, encoding="utf-8")
+    outcome = preprocess(nmt, *arguments, "--alignments", "links", "--out", "out", *SIZE)
+    assert outcome.code == code, outcome.stderr
+    assert message in outcome.error
+    assert re.search(hint, outcome.hint)
+    assert not Path("out").exists()
+
+
+def test_alignments_need_two_texts(nmt: Run) -> None:
+    Path("links").write_text("0-0\n" * 300, encoding="utf-8")
+    options = ("--alignments", "links", "--out", "out", "--target-lang", "en")
+    monolingual = nmt("preprocess", "--train", "text.en", *options)
+    assert (monolingual.code, "monolingual" in monolingual.error) == (2, True)
+    Path("images").mkdir()
+    captions = nmt("preprocess", "--train", "text.en", "--images", "images", *options)
+    assert (captions.code, "--images" in captions.error) == (2, True)

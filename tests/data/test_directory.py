@@ -34,13 +34,20 @@ def make(rows: int) -> list[Pair]:
     ]
 
 
-def write(path: Path, pairs: list[Pair], block: int = 100_000, sizes: tuple[int, int] = (300, 300)) -> Path:
-    with SplitWriter(path, *sizes) as writer:
+def write(
+    path: Path,
+    pairs: list[Pair],
+    block: int = 100_000,
+    sizes: tuple[int, int] = (300, 300),
+    links: list[list[int]] | None = None,
+) -> Path:
+    with SplitWriter(path, *sizes, links=links is not None) as writer:
         for start in range(0, len(pairs), block):
             part = pairs[start : start + block]
             source = Ragged.from_rows([pair[2] for pair in part])
             target = Ragged.from_rows([pair[3] for pair in part])
-            writer.write([pair[0] for pair in part], [pair[1] for pair in part], source, target)
+            given = Ragged.from_rows(links[start : start + block], np.uint32) if links is not None else None
+            writer.write([pair[0] for pair in part], [pair[1] for pair in part], source, target, given)
         assert writer.rows == len(pairs)
     return path
 
@@ -95,6 +102,20 @@ def test_ids_are_stored_in_the_narrowest_type(tmp_path: Path) -> None:
         np.uint16,
         np.uint32,
     ]
+
+
+@pytest.mark.parametrize("block", [7, 20_000])
+def test_word_alignments_are_a_column_of_their_own(tmp_path: Path, block: int) -> None:
+    pairs = [pair for pair in make(20_000) if pair[2] and pair[3]]
+    rows = [[(len(pair[3]) - 1) << 16, len(pair[2]) - 1][: row % 3] for row, pair in enumerate(pairs)]
+    split = Split.open(write(tmp_path / "x.arrow", pairs, block, links=rows))
+    numbers = np.arange(len(pairs))[::-1]
+    assert read(split, numbers) == pairs[::-1]
+    assert split.links is not None
+    found = split.links.take(numbers)
+    assert found.values.dtype == np.uint32
+    assert [found[row].tolist() for row in range(len(rows))] == rows[::-1]
+    assert Split.open(write(tmp_path / "y.arrow", pairs)).links is None
 
 
 def test_datasets_opens_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

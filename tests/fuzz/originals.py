@@ -92,8 +92,8 @@ def _options(*assignments: str) -> list[str]:
     return [part for setting in assignments for part in ("--set", setting)]
 
 
-def _train(*arguments: str) -> Command:
-    options = _options(*_SMALL, "train.max_updates=2")
+def _train(*arguments: str, settings: tuple[str, ...] = ()) -> Command:
+    options = _options(*_SMALL, "train.max_updates=2", *settings)
     words = ("train", *arguments, "--out", "new", *options, *_QUIET)
     return Command(words, trained("new"), if_forged=_SHORT)
 
@@ -160,6 +160,7 @@ KINDS = {
         "data",
         {
             "train": _train("data"),
+            "guided": _train("data", settings=("train.guided_alignment=0.5",)),
             "init": _train("data", "--init", "run"),
             "resume": _resume("data"),
         },
@@ -201,11 +202,14 @@ def _make_directories(folder: Path, server: ForkServer, *, seed: int, language_m
         lines = [" ".join(dice.choices(_WORDS, k=dice.randint(1, 5))) for _ in range(count)]
         (text / f"{name}.xx").write_text("".join(f"{line}\n" for line in lines), "utf-8")
         (text / f"{name}.yy").write_text("".join(f"{line.upper()}\n" for line in lines), "utf-8")
+        links = [" ".join(f"{i}-{i}" for i in range(len(line.split()))) for line in lines]
+        (text / f"{name}.align").write_text("".join(f"{line}\n" for line in links), "utf-8")
     (folder / "target.yy").write_text("BA BE BI\nDO DU\n\nFA FE FI FO FU\n", "utf-8")
     (folder / "replacements.tsv").write_text("ä\ta\n", "utf-8")
     sets = ("--train", "text/train", "--valid", "text/valid", "--test", "text/test")
     options = ("--set", "vocabulary.size=290", "--set", "data.duplicate=false", "--workers", "1", "--quiet")
-    bilingual = ("-s", "xx", *sets, "--set", "data.normalization=replacements.tsv", "--out", "data")
+    aligned = ("--alignments", "text/train.align", "--set", "data.normalization=replacements.tsv")
+    bilingual = ("-s", "xx", *sets, *aligned, "--out", "data")
     monolingual = (*(f"{word}.yy" if "/" in word else word for word in sets), "--out", "lm-data")
     settings = _options(*_SMALL, "train.max_updates=4", "train.average_best=2")
     commands = [

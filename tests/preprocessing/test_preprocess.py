@@ -142,14 +142,17 @@ def test_only_the_missing_set_is_held_out(run: Runner, tmp_path: Path) -> None:
     assert len(pairs_of(data.test)) == 10
 
 
+@pytest.mark.parametrize("aligned", [False, True])
 def test_the_bytes_do_not_depend_on_the_number_of_workers(
-    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, aligned: bool
 ) -> None:
     monkeypatch.setattr(workers, "_MIN_ITEMS", 1)
     pairs = [(f"Satz {n} von vielen", f"sentence {n * 7 % 30_000} of many") for n in range(35_000)]
     spec = write_pairs(tmp_path / "train", pairs)
-    run(spec, out="one", workers=1)
-    run(spec, out="three", workers=3)
+    (tmp_path / "links").write_text("".join(f"{n % 4}-{n % 3} 0-0\n" for n in range(35_000)), "utf-8")
+    alignments = [tmp_path / "links"] if aligned else []
+    run(spec, out="one", workers=1, alignments=alignments)
+    run(spec, out="three", workers=3, alignments=alignments)
     assert hashes(tmp_path / "one") == hashes(tmp_path / "three")
 
 

@@ -47,8 +47,19 @@ def write_pairs(folder: Path, name: str, count: int, seed: int) -> None:
     (folder / f"{name}.yy").write_text("".join(f"{line.upper()}\n" for line in lines), "utf-8")
 
 
-def make_data(folder: Path, *, pairs: int = 160, seed: int = 1, valid: bool = True, size: int = 300) -> Path:
-    """A data directory made by the real `preprocess`."""
+def make_data(
+    folder: Path,
+    *,
+    pairs: int = 160,
+    seed: int = 1,
+    valid: bool = True,
+    size: int = 300,
+    link: Callable[[int, int], int] | None = None,
+) -> Path:
+    """A data directory made by the real `preprocess`.
+
+    link: word alignments are given, in which target word j of n is linked to source word link(j, n)
+    """
     text = folder / "text"
     text.mkdir(parents=True)
     write_pairs(text, "train", pairs, seed)
@@ -61,11 +72,22 @@ def make_data(folder: Path, *, pairs: int = 160, seed: int = 1, valid: bool = Tr
         target_lang="yy",
         train=[str(text / "train")],
         valid=[str(text / "valid")] if valid else (),
+        alignments=[write_links(text / "train", link)] if link else (),
         out=folder / "data",
         settings=resolve(None, settings),
     )
     preprocess(request, lambda report: None)
     return folder / "data"
+
+
+def write_links(corpus: Path, link: Callable[[int, int], int]) -> Path:
+    """Word alignments of a corpus of `write_pairs`; see `make_data`."""
+    lines = corpus.with_suffix(".xx").read_text("utf-8").splitlines()
+    counts = [len(line.split()) for line in lines]
+    rows = [" ".join(f"{link(j, count)}-{j}" for j in range(count)) for count in counts]
+    file = corpus.with_suffix(".align")
+    file.write_text("".join(f"{row}\n" for row in rows), "utf-8")
+    return file
 
 
 @pytest.fixture(scope="session")

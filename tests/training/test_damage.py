@@ -16,7 +16,7 @@ from nmt_cli.preprocessing import PreprocessRequest, preprocess
 from nmt_cli.training import start
 from nmt_cli.vocabulary.token_ids import Ragged
 
-from .conftest import ON_CPU, assert_same, resume_run, settings, train
+from .conftest import ON_CPU, assert_same, make_data, resume_run, settings, train
 
 LIMITS = ("train.max_updates=4", "train.validate_every=2", "train.log_every=1")
 
@@ -93,6 +93,26 @@ def test_ids_that_are_not_in_the_vocabulary_and_other_files_are_refused(copy: Pa
         sign(copy, "train.arrow")
         with pytest.raises(DirectoryError, match=r"train\.arrow is damaged"):
             DataDirectory.open(copy)
+
+
+@pytest.mark.parametrize(("link", "side"), [(2, "source"), (1 << 16, "target")])
+def test_links_past_the_end_of_a_sentence_are_refused(copy: Path, link: int, side: str) -> None:
+    with SplitWriter(copy / "train.arrow", 300, 300, links=True) as writer:
+        source, target = Ragged.from_rows([[5], [5, 6]]), Ragged.from_rows([[5, 6], [7]])
+        writer.write(["a", "b"], ["a", "b"], source, target, Ragged.from_rows([[1 << 16], [link]], "uint32"))
+    sign(copy, "train.arrow")
+    with pytest.raises(DirectoryError, match=f"train.arrow is damaged: a link is past the end of its {side}"):
+        DataDirectory.open(copy)
+
+
+def test_damaged_links_are_detected(tmp_path: Path) -> None:
+    data = make_data(tmp_path, link=lambda j, count: j)
+    content = bytearray((data / "train.arrow").read_bytes())
+    position = content.rindex(bytes([1, 0, 1, 0]))  # the link 1-1
+    content[position] = 0
+    (data / "train.arrow").write_bytes(content)
+    with pytest.raises(DirectoryError, match=r"train\.arrow was changed after it was written"):
+        DataDirectory.open(data)
 
 
 def test_a_damaged_log_does_not_prevent_resuming(data: Path, tmp_path: Path) -> None:

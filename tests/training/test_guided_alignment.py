@@ -14,12 +14,13 @@ from nmt_cli.data.batches import collate
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.errors import ConfigError
 from nmt_cli.model import build_model
-from nmt_cli.training import UpdateReport, resume, start
+from nmt_cli.runtime.words import group_pieces
+from nmt_cli.training import StartReport, UpdateReport, resume, start
 from nmt_cli.training.distributed import ProcessGroup
 from nmt_cli.training.setup import make_batches
 from nmt_cli.vocabulary.token_ids import Ragged, offsets_of
 
-from .conftest import ON_CPU, assert_same, settings, train
+from .conftest import ON_CPU, assert_same, make_data, settings, train
 
 SOURCE, TARGET = [[4, 5, 6, 7], [10, 4], [9]], [[8, 9], [5, 6, 7], [4]]
 LINKS = [[(0, 0), (0, 2), (1, 3)], [(2, 1)], []]  # (target, source) of each pair
@@ -85,7 +86,7 @@ def test_the_links_of_a_batch_are_those_of_its_rows(data: Path) -> None:
         found = {(link // (T * S), link // S % T, link % S) for link in batch.links.tolist()}
         wanted = set()
         for b, row in enumerate(rows.tolist()):
-            t, s = unpack_links(batches._links[row])
+            t, s = unpack_links(batches._links.take(np.array([row])).values)
             wanted |= {(b, *link) for link in zip(t.tolist(), s.tolist(), strict=True)}
         assert found == wanted
         linked = {(b, t) for b, t, _ in found}
@@ -114,7 +115,59 @@ def test_guided_attention_follows_the_alignment(data: Path, tmp_path: Path) -> N
     assert shares["0"] < 0.9
 
 
-def test_a_resumed_run_equals_an_uninterrupted_one(data: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="session")
+def aligned_backwards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data with given alignments, of the first word with the last one and so on."""
+    return make_data(tmp_path_factory.mktemp("backwards"), link=lambda j, count: count - 1 - j)
+
+
+def test_attention_follows_given_alignments_even_wrong_ones(aligned_backwards: Path, tmp_path: Path) -> None:
+    options = ("train.learning_rate=0.01", "train.ema_decay=0", "model.dropout=0", "train.guided_alignment=1")
+    limits = ("train.max_updates=100", "train.validate_every=100")
+    reports = train(aligned_backwards, tmp_path / "run", *options, *limits)
+    assert [each.alignments for each in reports if isinstance(each, StartReport)] == ["given"]
+    translator = Translator.load(tmp_path / "run", device="cpu")
+    texts = ["ba de fi", "do du", "fa be bo da", "di fu ba do"]
+    scored = translator.score(texts, [text.upper() for text in texts], details=Details(alignment=True))
+    for text, one in zip(texts, scored, strict=True):
+        last = len(text.split()) - 1
+        assert sorted(one.alignment or ()) == [(i, last - i) for i in range(last + 1)]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_batches_have_the_given_links_in_every_process(aligned_backwards: Path, reverse: bool) -> None:
+    opened = DataDirectory.open(aligned_backwards)
+    config = settings("train.guided_alignment=0.5", f"model.reverse_target={reverse}").config
+    for rank in range(2):  # these processes are not connected, and need not be
+        batches = make_batches(opened, config, ProcessGroup(rank, 2), torch.device("cpu"))
+        for rank_batch in islice(batches.stream(), 5):
+            batch = rank_batch.batch
+            assert batch is not None
+            assert batch.links is not None
+            rows = batches.plan(1)[rank_batch.index][rank::2]
+            sides = [opened.train.gather(rows, side) for side in ("source", "target")]
+            T, S = batch.target_inputs.shape[1], batch.source.shape[1]
+            found = {(link // (T * S), link // S % T, link % S) for link in batch.links.tolist()}
+            wanted = set()
+            for b in range(len(rows)):
+                pieces = [
+                    [vocabulary.pieces[token] for token in ids[b]]
+                    for vocabulary, ids in zip(
+                        (opened.vocabularies.source, opened.vocabularies.target), sides, strict=True
+                    )
+                ]
+                x, y = map(group_pieces, pieces)
+                tokens = [(t, s) for j in range(len(y)) for t in y[j] for s in x[len(x) - 1 - j]]
+                last = len(pieces[1]) - 1
+                wanted |= {(b, last - t if reverse else t, s) for t, s in tokens}
+            assert found == wanted
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_a_resumed_run_equals_an_uninterrupted_one(
+    data: Path, aligned_backwards: Path, tmp_path: Path, given: bool
+) -> None:
+    data = aligned_backwards if given else data
     options = ("train.max_updates=8", "train.guided_alignment=0.5", "train.validate_every=4")
     train(data, tmp_path / "whole", *options)
     with start(data, tmp_path / "parts", settings(*options), machine=ON_CPU) as trainer:

@@ -3,6 +3,7 @@
 from itertools import chain, islice
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -71,7 +72,7 @@ def test_the_links_of_a_batch_are_mirrored_with_its_targets(data: Path) -> None:
         wanted = set()
         for b, row in enumerate(batches.plan(1)[rank_batch.index].tolist()):
             last = int(batch.target_lengths[b]) - 2  # before <eos>
-            t, s = unpack_links(batches._links[row])
+            t, s = unpack_links(batches._links.take(np.array([row])).values)
             wanted |= {(b, last - i, j) for i, j in zip(t.tolist(), s.tolist(), strict=True)}
         assert found == wanted
 

@@ -109,6 +109,9 @@ class TrainingDisplay:
             self._console.print(f"torchrun has restarted this run (attempt {report.attempt})")
         if report.update:
             self._console.print(f"resuming after update {report.update:,} in epoch {report.epoch}")
+        if report.alignments:
+            origin = "of the data directory" if report.alignments == "given" else "of the EM aligner"
+            self._console.print(f"attention is guided by the word alignments {origin}")
         for change in report.changes:
             self._console.print(f"changed: {change}")
         if not report.validates:

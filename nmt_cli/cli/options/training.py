@@ -41,6 +41,14 @@ Valid = Annotated[
 Test = Annotated[
     list[str] | None, corpora("--test SPEC", "Test corpus; held out from the training data if not given.")
 ]
+GivenAlignments = Annotated[
+    list[Path] | None,
+    corpora(
+        "--alignments FILE",
+        "Word alignments of the training corpus in Pharaoh format (fast_align, eflomal, `nmt align`), for guided "
+        "attention; one for each --train.",
+    ),
+]
 Vocabulary = Annotated[
     Path | None, corpora("--vocabulary DIR", "Reuse the sentencepiece models in this directory.")
 ]
