@@ -69,6 +69,7 @@ RECIPE_PROCESSES: Final = 1
 # nmt demo-data
 DEMO_PAIRS: Final = 30_000  # for training
 DEMO_SCENES: Final = 3_000
+DEMO_RECORDINGS: Final = 2_000
 DEMO_SEED: Final = 1
 
 # nmt serve

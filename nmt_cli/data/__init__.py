@@ -2,7 +2,9 @@
 
 directory    what `nmt preprocess` writes and `nmt train` reads
 split        the pairs of a split: token ids and raw text, memory-mapped
+media        sources that are not text: what images and recordings have in common
 images       the images of a split, if the sources are images
+recordings   the recordings of a split as frames, if the sources are recordings
 batch_plan   which pairs form a batch, and the order of the batches
 aligner      word alignments between the pieces of a pair, by EM
 batches      `Batch`, padded pairs; the batches of a plan, prefetched by a thread

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import Tensor
 
-from nmt_cli.corpus.captions import CaptionedImage, parse_caption_spec, read_captions
+from nmt_cli.corpus.captions import MediaItem, parse_caption_spec, read_captions
 from nmt_cli.corpus.images import ImageReader
 from nmt_cli.data.images import Boxes, Images, group_captions, reference_columns
 from nmt_cli.errors import CorpusError, UsageError
@@ -192,7 +192,7 @@ def _from_file(path: Path, runs: Sequence[RunDirectory]) -> ImageTestSet:
                 f"{run.path} and {runs[0].path} read images of different sizes",
                 hint="evaluate them one at a time",
             )
-    found: list[CaptionedImage] = list(read_captions(parse_caption_spec(str(path), "")))
+    found: list[MediaItem] = list(read_captions(parse_caption_spec(str(path), "")))
     if not found:
         raise UsageError(f"{path} has no images", hint="give images with captions, such as captions.jsonl")
     reader = ImageReader([path.parent], first.data.image_size)
@@ -209,7 +209,7 @@ def _from_file(path: Path, runs: Sequence[RunDirectory]) -> ImageTestSet:
         None,
         str(path),
         [image.name for image in found],
-        [image.captions for image in found],
+        [image.texts for image in found],
         Images(np.stack(pixels)),
         objects if any(objects) else None,
     )

@@ -4,6 +4,7 @@ request         the input, the reports, and the settings that follow from the in
 pipeline        all stages in order
 splits          cleaned training pairs, which are kept, and a log of those dropped; validation and test sets
 captions        the same for captioned images
+transcripts     the same for recordings with transcripts
 encoding        the file of cleaned pairs; their token ids, the filters that need them, and statistics
 card            the data card
 """

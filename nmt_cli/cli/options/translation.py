@@ -359,3 +359,17 @@ ImageFiles = Annotated[
         show_default="paths on standard input, one per line",
     ),
 ]
+
+# nmt transcribe
+TimeAttention = Annotated[
+    bool,
+    output("--attention", "Add the attention of each token to the times of the recording; needs --json."),
+]
+TranscriptsNBest = Annotated[
+    int | None,
+    search("--n-best -n N", "Transcripts per recording; needs --json. Shorthand for --set search.n_best=N."),
+]
+AudioFiles = Annotated[
+    list[Path] | None,
+    argument("FILE...", "WAV files to transcribe.", show_default="paths on standard input, one per line"),
+]
