@@ -56,6 +56,7 @@ ALTERNATIVES: Final = 5  # shown for each target piece
 
 # nmt evaluate
 DEFAULT_METRICS: Final = ("bleu", "chrf")  # the first one ranks systems
+SPEECH_METRICS: Final = ("wer", "cer")
 SIGNIFICANCE_TEST: Final[Literal["bootstrap", "randomization"]] = "bootstrap"
 BOOTSTRAP_SAMPLES: Final = 1000
 RANDOMIZATION_TRIALS: Final = 10_000

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from math import gcd
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -22,7 +23,7 @@ Samples = NDArray[np.float32]
 MAX_SAMPLES = 30_000_000
 """Of a channel; about ten minutes at 48 kHz. A longer recording is refused: its frames would take gigabytes to read."""
 RATES = (1000, 400_000)  # samples per second of a file
-_CHUNK = 1 << 16  # samples decoded at once
+_CHUNK = 1 << 16  # samples processed at once
 _UNKNOWN_SIZE = 0x7FFFF000  # what programs that cannot go back write for the size of the audio
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 _CONVERT = "convert it with: ffmpeg -i IN -ac 1 OUT.wav"
@@ -149,27 +150,34 @@ def resample(samples: Samples, rate: int, wanted: int) -> Samples:
     """The same sound at another rate, by band-limited interpolation with a windowed sinc.
 
     y_n = Σ_k x_k c h(c (n rate / wanted - k)), where h is a Kaiser-windowed sinc and c = min(1, wanted / rate) removes
-    what the new rate cannot represent. Positions repeat after `wanted / gcd` samples, so there are as many filters.
+    what the new rate cannot represent.
     """
     if rate == wanted:
         return samples
     divisor = gcd(rate, wanted)
     up, down = wanted // divisor, rate // divisor
-    c = min(1.0, wanted / rate)
-    reach = int(np.ceil(_ZEROS_OF_SINC / c))  # samples on each side
-    count = -(-len(samples) * up // down)
-    padded = np.concatenate([np.zeros(reach), samples, np.zeros(reach + down + 1)]).astype(np.float64)
-    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1)
-    resampled = np.empty(count, np.float32)
-    offsets = np.arange(-reach, reach + 1)
-    for phase in range(min(up, count)):
-        whole, rest = divmod(phase * down, up)
-        distance = c * (rest / up - offsets)
-        inside = np.clip(1 - (distance / (_ZEROS_OF_SINC + 1)) ** 2, 0, None)
-        h = c * np.sinc(distance) * np.i0(_KAISER * np.sqrt(inside)) / np.i0(_KAISER)
-        chosen = resampled[phase::up]
-        chosen[:] = windows[whole : whole + down * len(chosen) : down][: len(chosen)] @ h
+    filters = _filters(up, down)  # (up, taps)
+    reach = filters.shape[1] // 2
+    padded = np.concatenate([np.zeros(reach), samples, np.zeros(reach + 1)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, filters.shape[1])
+    resampled = np.empty(-(-len(samples) * up // down), np.float32)
+    for first in range(0, len(resampled), _CHUNK):
+        n = np.arange(first, min(first + _CHUNK, len(resampled)))
+        whole, phase = np.divmod(n * down, up)
+        resampled[n] = np.einsum("nk,nk->n", windows[whole], filters[phase])
     return resampled
+
+
+@lru_cache(maxsize=4)
+def _filters(up: int, down: int) -> NDArray[np.float64]:
+    """c h(c (p/up - k)) for each phase p < up of an output sample between two input samples, and k around it."""
+    c = min(1.0, up / down)
+    reach = int(np.ceil(_ZEROS_OF_SINC / c)) + 1  # samples on each side
+    distance = c * (np.arange(up)[:, None] / up - np.arange(-reach, reach + 1))
+    inside = np.sqrt(np.clip(1 - (distance / _ZEROS_OF_SINC) ** 2, 0, None))
+    window = np.i0(_KAISER * inside) / np.i0(_KAISER) * (abs(distance) < _ZEROS_OF_SINC)
+    filters: NDArray[np.float64] = c * np.sinc(distance) * window
+    return filters
 
 
 class AudioReader:

@@ -394,8 +394,8 @@ def initialize(model: Seq2Seq, generator: torch.Generator) -> None:
     word vectors          normal with standard deviation 1/√E; that of <pad> is 0
     biases                0, but 1 for the forget gate of an LSTM                   (Jozefowicz et al. 2015)
 
-    Recurrent translation models learn attention much sooner (docs/experiments.md) if word vectors start with 2/√E, and
-    the vocabulary, tied to them or not, with 2/√F.
+    Recurrent models of text and speech learn attention much sooner (docs/experiments.md) if word vectors start with
+    2/√E, and the vocabulary, tied to them or not, with 2/√F.
     """
     for module in model.modules():
         if isinstance(module, nn.RNNBase):
@@ -416,7 +416,7 @@ def initialize(model: Seq2Seq, generator: torch.Generator) -> None:
             nn.init.normal_(module.weight, std=module.embedding_dim**-0.5, generator=generator)
             if module.padding_idx is not None:
                 module.weight[PAD] = 0
-    if isinstance(model.encoder, Encoder):
+    if isinstance(model.encoder, Encoder | FrameEncoder):
         vocabulary = model.vocabulary.weight
         if vocabulary is not model.target_words.weight:
             nn.init.normal_(vocabulary, std=vocabulary.shape[1] ** -0.5, generator=generator)

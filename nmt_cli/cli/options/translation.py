@@ -313,7 +313,7 @@ Sentences = Annotated[
     list[str] | None,
     argument(
         "SENTENCE...",
-        "Sentences to translate, or images of a captioning model.",
+        "Sentences to translate, or the images or recordings that the model reads.",
         show_default="lines of standard input",
     ),
 ]
