@@ -57,7 +57,7 @@ class DataConfig(Section):
     sample_rate: int = setting(
         16_000,
         "samples per second of recordings, which are resampled if they have another rate",
-        ge=4000,
+        ge=8000,
         le=48_000,
     )
     mel_bands: int = setting(40, "size of an audio frame: bands of the mel scale", ge=8, le=128)

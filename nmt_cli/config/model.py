@@ -30,7 +30,9 @@ class ModelConfig(Section):
     feature_shape: tuple[int, ...] | None = setting(
         None, "features: their number of positions and their size (default: those of the data)"
     )
-    frame_size: int | None = setting(None, "frames: their size (default: that of the data)", ge=1, le=1 << 20)
+    frame_size: int = setting(
+        40, "frames: their size; `nmt train` sets it to that of the data", ge=1, le=1 << 20
+    )
     pyramidal_layers: int = setting(
         0,
         "frames: so many encoder layers, counted from the top, read two consecutive states of the layer below as one, "

@@ -37,8 +37,9 @@ _OTHER_FORMATS = {
     b"FORM": "AIFF",
     b"RF64": "RF64",
 }  # by the first bytes
-_ZEROS_OF_SINC = 24  # on each side of the center of the resampling filter
-_KAISER = 12.0  # its window
+# The resampling filter: zeros of the sinc on each side of its center, its window, and its cutoff relative to the highest
+# frequency of the lower rate, where it is down by 90 dB.
+_ZEROS_OF_SINC, _KAISER, _CUTOFF = 32, 9.0, 0.91
 
 
 class Format(NamedTuple):
@@ -149,7 +150,7 @@ def _numbers(content: bytes, found: Format) -> NDArray[np.float64]:
 def resample(samples: Samples, rate: int, wanted: int) -> Samples:
     """The same sound at another rate, by band-limited interpolation with a windowed sinc.
 
-    y_n = Σ_k x_k c h(c (n rate / wanted - k)), where h is a Kaiser-windowed sinc and c = min(1, wanted / rate) removes
+    y_n = Σ_k x_k c h(c (n rate / wanted - k)), where h is a Kaiser-windowed sinc and c ∝ min(1, wanted / rate) removes
     what the new rate cannot represent.
     """
     if rate == wanted:
@@ -171,7 +172,7 @@ def resample(samples: Samples, rate: int, wanted: int) -> Samples:
 @lru_cache(maxsize=4)
 def _filters(up: int, down: int) -> NDArray[np.float64]:
     """c h(c (p/up - k)) for each phase p < up of an output sample between two input samples, and k around it."""
-    c = min(1.0, up / down)
+    c = _CUTOFF * min(1.0, up / down)
     reach = int(np.ceil(_ZEROS_OF_SINC / c)) + 1  # samples on each side
     distance = c * (np.arange(up)[:, None] / up - np.arange(-reach, reach + 1))
     inside = np.sqrt(np.clip(1 - (distance / _ZEROS_OF_SINC) ** 2, 0, None))

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.errors import ConfigError
 from nmt_cli.model.encoder import Encoded, EncoderLayer, reversal
 from nmt_cli.model.recurrent import Dropout
 
@@ -22,7 +21,7 @@ class FrameEncoder(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        D, H, layers = _frame_size(config), config.hidden_size, config.encoder_layers
+        D, H, layers = config.frame_size, config.hidden_size, config.encoder_layers
         self.first_pyramidal = layers - config.pyramidal_layers
         count = {"none": 0, "first": 1, "all": layers}[config.bidirectional]
         self.layers = nn.ModuleList(
@@ -68,12 +67,3 @@ def pairs(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     if S % 2:
         x = torch.cat([x, x.new_zeros(B, 1, I)], dim=1)
     return x.reshape(B, -1, 2 * I), mask[:, ::2]
-
-
-def _frame_size(config: ModelConfig) -> int:
-    if config.frame_size is None:
-        raise ConfigError(
-            "model.source = frames needs model.frame_size",
-            hint="set it to the size of a frame, such as model.frame_size=40",
-        )
-    return config.frame_size
