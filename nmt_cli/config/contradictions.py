@@ -80,6 +80,9 @@ _DEPENDENT: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
 
 def contradictions(config: ModelConfig) -> Iterator[str]:
     """A message for every contradiction."""
+    if config.reads_frames and config.cell == "transformer":  # no further advice would help
+        yield _contradiction(config, "cell", "source", "set model.cell = lstm")
+        return
     if config.is_language_model:
         yield from _in_language_model(config)
     elif config.cell == "transformer":
@@ -147,8 +150,6 @@ def _in_image_model(config: ModelConfig) -> Iterator[str]:
 
 
 def _in_frame_model(config: ModelConfig) -> Iterator[str]:
-    if config.cell == "transformer":
-        yield _contradiction(config, "cell", "source", "set model.cell = lstm")
     if config.reverse_source:
         yield _contradiction(config, "reverse_source", "source", "set model.reverse_source = false")
     if config.is_language_model:

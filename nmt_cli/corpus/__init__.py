@@ -10,8 +10,6 @@ hub            datasets on the Hugging Face Hub
 captions       captioned images: COCO, Flickr, JSON lines
 images         decoding of images, and features
 transcripts    recordings with transcripts: JSON lines, LibriSpeech, Common Voice
-audio          WAV files, resampled
-log_mel        their frames
 cleaning       normalization and filters
 duplicates     fingerprints: duplicates and held-out sets
 workers        worker processes that keep the order of a stream

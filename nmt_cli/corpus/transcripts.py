@@ -4,7 +4,7 @@
     x.tsv, x.csv         a table with a header: `path` and `sentence` as in Common Voice, or `audio` and `text`
     LibriSpeech/DIR/     a folder with *.trans.txt, whose lines are the name of a recording and what is said in it
 
-`nmt_cli.corpus.audio` reads the recordings themselves.
+`nmt_cli.data.audio` reads the recordings themselves.
 """
 
 from __future__ import annotations

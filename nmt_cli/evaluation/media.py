@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nmt_cli.corpus.audio import AudioReader
 from nmt_cli.corpus.captions import MediaItem, parse_caption_spec, read_captions
 from nmt_cli.corpus.images import ImageReader
 from nmt_cli.corpus.transcripts import parse_transcript_spec, read_transcripts
+from nmt_cli.data.audio import AudioReader
 from nmt_cli.data.images import Boxes, Images, group_captions, reference_columns
 from nmt_cli.data.recordings import Recordings
 from nmt_cli.errors import CorpusError, UsageError

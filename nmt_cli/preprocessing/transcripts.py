@@ -8,11 +8,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from nmt_cli.corpus.audio import AudioReader
 from nmt_cli.corpus.captions import MediaItem, MediaSpec
-from nmt_cli.corpus.log_mel import HOP
 from nmt_cli.corpus.transcripts import read_transcripts
+from nmt_cli.data.audio import AudioReader
 from nmt_cli.data.images import Boxes, ImageWriter
+from nmt_cli.data.log_mel import HOP
 from nmt_cli.data.recordings import RecordingWriter
 from nmt_cli.errors import CorpusError
 from nmt_cli.preprocessing.captions import MediaRun

@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nmt_cli.corpus.audio import AudioReader
-from nmt_cli.corpus.log_mel import HOP
+from nmt_cli.data.audio import AudioReader
 from nmt_cli.data.batches import pad_source
+from nmt_cli.data.log_mel import HOP
 from nmt_cli.data.media import MediaRows
 from nmt_cli.data.recordings import RecordingRows, Recordings
 from nmt_cli.model.frame_encoder import FrameEncoder

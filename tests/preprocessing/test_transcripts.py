@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nmt_cli.config import resolve
-from nmt_cli.corpus.audio import AudioReader
+from nmt_cli.data.audio import AudioReader
 from nmt_cli.data.directory import DataDirectory, preset_for
 from nmt_cli.data.recordings import RecordingRows, Recordings
 from nmt_cli.demo import numbers

@@ -17,7 +17,7 @@ def demo_data(
     overwrite: training.DemoOverwrite = False,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Write the embedded English–German corpus, labels, images, or recordings.
+    """Write embedded data: English–German pairs, images, recordings.
 
     The corpus is generated from a grammar: train, valid and test, each as .en and
     .de. The three sets have no sentence in common, and every test sentence

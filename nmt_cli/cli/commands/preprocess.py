@@ -30,7 +30,7 @@ def preprocess(
     quiet: shared.Quiet = False,
     verbose: training.ShowDropped = False,
 ) -> None:
-    """Clean and tokenize a corpus, captions of images, or transcripts of recordings.
+    """Clean and tokenize a corpus, captions of images, or transcripts.
 
     The result is a data directory for [cyan]nmt train[/]. SPEC names a corpus:
       [cyan]data/train[/]                 data/train.de + .en, also .gz .xz .bz2 .zst
@@ -49,8 +49,8 @@ def preprocess(
     With --images, it is captions: [cyan]x.jsonl[/] with `image` and `captions`, COCO's
     [cyan]x.json[/], Flickr's [cyan]x.token.txt[/], [cyan]x.csv[/], or a dataset with an image column;
     [cyan]FILE#LIST[/] reads only the images whose names are in the file LIST.
-    With --audio, it is transcripts: [cyan]x.jsonl[/] with `audio` and `text`, Common Voice's
-    [cyan]x.tsv[/] with `path` and `sentence`, or a folder of LibriSpeech.
+    With --audio, it is transcripts: [cyan]x.jsonl[/] with `audio` and `text`, a table [cyan]x.tsv[/]
+    with `path` and `sentence` (Common Voice), or a folder of LibriSpeech.
     """
     level = shared.verbosity(quiet=quiet, verbose=verbose)
 

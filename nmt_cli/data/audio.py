@@ -1,7 +1,7 @@
 """The recordings of a corpus as they are stored: WAV files, decoded, resampled and turned into log-mel frames.
 
 Recordings are files in one of the folders of `--audio`. `nmt_cli.corpus.transcripts` has what is said in them,
-`nmt_cli.corpus.log_mel` the frames.
+`nmt_cli.data.log_mel` the frames.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _OTHER_FORMATS = {
     b"FORM": "AIFF",
     b"RF64": "RF64",
 }  # by the first bytes
-# The resampling filter: zeros of the sinc on each side of its center, its window, and its cutoff relative to the highest
-# frequency of the lower rate, where it is down by 90 dB.
+# The resampling filter: zeros of the sinc on each side of its center, its window, and its cutoff relative to the
+# highest frequency of the lower rate, where it is down by 90 dB.
 _ZEROS_OF_SINC, _KAISER, _CUTOFF = 32, 9.0, 0.91
 
 
@@ -203,7 +203,7 @@ class AudioReader:
 
     def read(self, path: Path) -> NDArray[np.float16]:
         """The frames (S, D) of a recording."""
-        from nmt_cli.corpus.log_mel import log_mel
+        from nmt_cli.data.log_mel import log_mel
 
         return log_mel(read_wav(path, self._rate), self._rate, self._bands).astype(np.float16)
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from nmt_cli.corpus.audio import MAX_SAMPLES, AudioReader, read_wav, resample
-from nmt_cli.corpus.log_mel import log_mel, mel_filters, sizes
 from nmt_cli.corpus.transcripts import parse_transcript_spec, read_transcripts
+from nmt_cli.data.audio import MAX_SAMPLES, AudioReader, read_wav, resample
+from nmt_cli.data.log_mel import log_mel, mel_filters, sizes
 from nmt_cli.errors import CorpusError, NmtError, UsageError
 
 RATE = 16_000
