@@ -48,7 +48,7 @@ def pcm(samples: NDArray[Any], bits: int) -> bytes:
     """Integers of 8 (unsigned), 16, 24 or 32 bits."""
     values = np.round(samples.astype(np.float64) * (2 ** (bits - 1) - 1)).astype(np.int64)
     if bits == 8:
-        return (values + 128).astype(np.uint8).tobytes()
+        return bytes((values + 128).astype(np.uint8))
     return b"".join(int(value).to_bytes(bits // 8, "little", signed=True) for value in values)
 
 
@@ -149,9 +149,8 @@ def naive_log_mel(samples: NDArray[np.float32], rate: int, bands: int) -> NDArra
         points *= 2
     hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(window) / window)
     around = np.concatenate([np.zeros(points // 2), samples.astype(np.float64), np.zeros(points)])
-    mel = lambda f: 2595 * np.log10(1 + f / 700)  # noqa: E731
-    hertz = lambda m: 700 * (10 ** (m / 2595) - 1)  # noqa: E731
-    corners = [hertz(mel(rate / 2) * at / (bands + 1)) for at in range(bands + 2)]
+    highest = 2595 * np.log10(1 + rate / 2 / 700)
+    corners = [700 * (10 ** (highest * at / (bands + 1) / 2595) - 1) for at in range(bands + 2)]
     frames = []
     for t in range(len(samples) // hop + 1):
         start = t * hop + (points - window) // 2
@@ -168,8 +167,9 @@ def naive_log_mel(samples: NDArray[np.float32], rate: int, bands: int) -> NDArra
                     total += value * (high - f) / (high - center)
             energies.append(np.log(total + 1e-8))
         frames.append(energies)
-    y = np.array(frames)
-    return (y - y.mean(axis=0)) / (y.std(axis=0) + 1e-3)
+    y: NDArray[np.float64] = np.array(frames)
+    z: NDArray[np.float64] = (y - y.mean(axis=0)) / (y.std(axis=0) + 1e-3)
+    return z
 
 
 @pytest.mark.parametrize(("rate", "bands"), [(16_000, 40), (16_000, 80), (8000, 40)])
@@ -202,7 +202,8 @@ def test_a_tone_is_loud_in_its_band_and_silence_is_0() -> None:
     assert frames[60:95, band].min() > 0.5 > -0.5 > frames[:45, band].max()
     assert not log_mel(np.zeros(4000, np.float32), RATE, 40).any()
     noisy = samples + np.random.default_rng(1).normal(0, 0.01, len(samples)).astype(np.float32)
-    np.testing.assert_allclose(log_mel(noisy / 8, RATE, 40), log_mel(noisy, RATE, 40), atol=1e-3)
+    quiet = (noisy / 8).astype(np.float32)
+    assert abs(log_mel(quiet, RATE, 40) - log_mel(noisy, RATE, 40)).max() < 1e-3
     assert log_mel(samples[:1], RATE, 40).shape == (1, 40)
 
 

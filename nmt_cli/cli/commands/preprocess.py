@@ -49,8 +49,8 @@ def preprocess(
     With --images, it is captions: [cyan]x.jsonl[/] with `image` and `captions`, COCO's
     [cyan]x.json[/], Flickr's [cyan]x.token.txt[/], [cyan]x.csv[/], or a dataset with an image column;
     [cyan]FILE#LIST[/] reads only the images whose names are in the file LIST.
-    With --audio, it is transcripts: [cyan]x.jsonl[/] with `audio` and `text`, a table [cyan]x.tsv[/]
-    with `path` and `sentence` (Common Voice), or a folder of LibriSpeech.
+    With --audio, it is transcripts: [cyan]x.jsonl[/] with `audio` and `text`, [cyan]x.tsv[/] with
+    `path` and `sentence` (Common Voice), or a folder of LibriSpeech.
     """
     level = shared.verbosity(quiet=quiet, verbose=verbose)
 
