@@ -33,9 +33,8 @@ class AttendedRecording:
     def svg(self) -> str:
         """The heat map; not every position has a label."""
         every = max(1, len(self.times) // _LABELS)
-        labels = [time if at % every == 0 else "" for at, time in enumerate(self.times)]
-        caption = "attention weight; time in seconds"
-        return attention_svg(labels, self.tokens, self.weights, title=self.transcript, caption=caption)
+        labels = [f"{time} s" if at % every == 0 else "" for at, time in enumerate(self.times)]
+        return attention_svg(labels, self.tokens, self.weights, title=self.transcript)
 
 
 def explain_recording(transcriber: Transcriber, path: Path, *, title: str) -> AttendedRecording:

@@ -109,7 +109,7 @@ def test_a_heat_map_has_a_row_for_each_character(nmt: Run, run: Path, tones: Pat
     assert all(len(token["attention"]) == len(found["times"]) for token in found["tokens"])
     svg = (tmp_path / "a.svg").read_text("utf-8")
     assert svg.startswith("<svg ")
-    assert "time in seconds" in svg
+    assert "0.08 s" in svg
     assert "When the model listens" in (tmp_path / "a.html").read_text("utf-8")
     shown = nmt("explain", run, path)
     assert "test-00001.wav" in shown.stdout
