@@ -10,7 +10,13 @@ import warnings
 import torch
 import torch._dynamo
 
-from nmt_cli.config import CAPTION_PRESETS, LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS, ModelConfig
+from nmt_cli.config import (
+    CAPTION_PRESETS,
+    LANGUAGE_MODEL_PRESETS,
+    SPEECH_PRESETS,
+    TRANSLATION_PRESETS,
+    ModelConfig,
+)
 from nmt_cli.data.batches import collate
 from nmt_cli.model import build_model
 
@@ -23,11 +29,12 @@ def main() -> None:
     sentences = [[4 + (7 * row + position) % 40 for position in range(10)] for row in range(3)]
     text = collate(sentences, sentences)
     captions = text._replace(source=torch.zeros(3, 48, 48, 3, dtype=torch.uint8))
+    speech = text._replace(source=torch.zeros(3, 88, 40), source_lengths=8 * text.source_lengths)
     print(
         "| preset | graphs | graph breaks | CPU s | reasons |\n| --- | ---: | ---: | ---: | --- |", flush=True
     )
-    for preset in (*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS, *CAPTION_PRESETS):
-        batch = captions if preset in CAPTION_PRESETS else text
+    for preset in (*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS, *CAPTION_PRESETS, *SPEECH_PRESETS):
+        batch = captions if preset in CAPTION_PRESETS else speech if preset in SPEECH_PRESETS else text
         config = ModelConfig.from_preset(preset, embedding_size=16, hidden_size=16)
         model = build_model(config, 50, 50, shared=True, generator=torch.Generator().manual_seed(1)).train()
         torch._dynamo.reset()

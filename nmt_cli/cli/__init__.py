@@ -7,6 +7,7 @@ options/      one alias per option, and checks before heavy imports
 display/      terminal output
 documents     `nmt translate` for documents: PO, subtitles, Markdown and so on
 line_task     lines to a stream or a file, by one process or several
+media         files in, lines out: what `nmt caption` and `nmt transcribe` share
 loading       models, terms and a translation memory, as the options say
 processes     `--processes N` and torchrun: one command in several processes
 prompt        `nmt translate` in a terminal: a prompt with line editing and history

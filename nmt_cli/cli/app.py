@@ -26,6 +26,7 @@ from nmt_cli.cli.commands import (
     selftest,
     serve,
     train,
+    transcribe,
     translate,
 )
 
@@ -39,6 +40,7 @@ COMMANDS = {
         rerank.rerank,
         generate.generate,
         caption.caption,
+        transcribe.transcribe,
         explain.explain,
         export.export,
         serve.serve,

@@ -16,6 +16,7 @@ from nmt_cli.config.presets import (
     CAPTION_PRESETS,
     LANGUAGE_MODEL_PRESETS,
     PRESETS,
+    SPEECH_PRESETS,
     TRANSLATION_PRESETS,
     Preset,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "FILTERS",
     "LANGUAGE_MODEL_PRESETS",
     "PRESETS",
+    "SPEECH_PRESETS",
     "TRANSLATION_PRESETS",
     "Config",
     "DataConfig",

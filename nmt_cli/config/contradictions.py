@@ -51,7 +51,7 @@ _IMAGES: dict[str, Any] = {"reverse_source": False, "attention_span": "global"}
 # there is no distribution over it.
 _WITHOUT_COPYING: dict[str, tuple[Any, ...]] = {
     "encoder_layers": (0,),
-    "source": ("image", "features"),
+    "source": ("image", "features", "frames"),
     "cell": ("transformer",),
     "attention": ("none",),
     "attention_span": ("local-p",),
@@ -68,6 +68,8 @@ _DEPENDENT: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("image_network", "source", ("image", "features")),
     ("image_grid", "source", ("image",)),
     ("feature_shape", "source", ("features",)),
+    ("frame_size", "source", ("frames",)),
+    ("pyramidal_layers", "source", ("frames",)),
     ("coverage", "attention", ("additive", "concat")),
     ("coverage_loss", "coverage", (True,)),
     ("feedforward_size", "cell", ("transformer",)),
@@ -78,6 +80,9 @@ _DEPENDENT: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
 
 def contradictions(config: ModelConfig) -> Iterator[str]:
     """A message for every contradiction."""
+    if config.reads_frames and config.cell == "transformer":  # no further advice would help
+        yield _contradiction(config, "cell", "source", "set model.cell = lstm")
+        return
     if config.is_language_model:
         yield from _in_language_model(config)
     elif config.cell == "transformer":
@@ -90,6 +95,8 @@ def contradictions(config: ModelConfig) -> Iterator[str]:
         yield from _in_image_model(config)
     elif config.initial_state == "input" and config.cell != "transformer":
         yield from _in_first_input(config)
+    if config.reads_frames:
+        yield from _in_frame_model(config)
     yield from _in_sizes(config)
     if config.copying:
         for name, values in _WITHOUT_COPYING.items():
@@ -140,6 +147,18 @@ def _in_image_model(config: ModelConfig) -> Iterator[str]:
         yield _contradiction(config, "initial_state", "source", "set model.initial_state = mean")
     if config.initial_state == "input":
         yield from _in_first_input(config)
+
+
+def _in_frame_model(config: ModelConfig) -> Iterator[str]:
+    if config.reverse_source:
+        yield _contradiction(config, "reverse_source", "source", "set model.reverse_source = false")
+    if config.is_language_model:
+        yield _contradiction(config, "encoder_layers", "source", "set model.encoder_layers = 4")
+    elif config.pyramidal_layers > config.encoder_layers:
+        advice = f"set model.pyramidal_layers = {config.encoder_layers} or less"
+        yield _contradiction(config, "pyramidal_layers", "encoder_layers", advice)
+    if config.residual and config.pyramidal_layers:
+        yield _contradiction(config, "residual", "pyramidal_layers", "set model.residual = false")
 
 
 def _in_first_input(config: ModelConfig) -> Iterator[str]:

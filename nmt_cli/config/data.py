@@ -21,7 +21,9 @@ class DataConfig(Section):
     copy_of_source: bool = setting(True, "drop pairs whose target is identical to the source")
     duplicate: bool = setting(True, "drop duplicate pairs")
     in_heldout: bool = setting(True, "drop training pairs that also occur in validation or test")
-    too_long: bool = setting(True, "drop pairs with more than max_tokens on either side")
+    too_long: bool = setting(
+        True, "drop pairs with more than max_tokens on either side, or a recording longer than max_seconds"
+    )
     max_tokens: int = setting(256, "maximum number of subword tokens per side, for too_long", ge=1)
     length_ratio: bool = setting(
         True, "drop pairs in which one side is more than max_ratio times as long as the other"
@@ -52,6 +54,14 @@ class DataConfig(Section):
     image_size: int = setting(
         64, "width and height of images in pixels: scaled and cropped to a square of this size", ge=8, le=1024
     )
+    sample_rate: int = setting(
+        16_000,
+        "samples per second of recordings, which are resampled if they have another rate",
+        ge=8000,
+        le=48_000,
+    )
+    mel_bands: int = setting(40, "size of an audio frame: bands of the mel scale", ge=8, le=128)
+    max_seconds: float = setting(30.0, "maximum duration of a training recording, for too_long", gt=0.0)
     seed: int = setting(
         1, "random seed for held-out pairs and for the sample the vocabulary is trained on", ge=0
     )

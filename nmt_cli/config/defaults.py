@@ -56,6 +56,7 @@ ALTERNATIVES: Final = 5  # shown for each target piece
 
 # nmt evaluate
 DEFAULT_METRICS: Final = ("bleu", "chrf")  # the first one ranks systems
+SPEECH_METRICS: Final = ("wer", "cer")
 SIGNIFICANCE_TEST: Final[Literal["bootstrap", "randomization"]] = "bootstrap"
 BOOTSTRAP_SAMPLES: Final = 1000
 RANDOMIZATION_TRIALS: Final = 10_000
@@ -69,6 +70,7 @@ RECIPE_PROCESSES: Final = 1
 # nmt demo-data
 DEMO_PAIRS: Final = 30_000  # for training
 DEMO_SCENES: Final = 3_000
+DEMO_RECORDINGS: Final = 2_000
 DEMO_SEED: Final = 1
 
 # nmt serve

@@ -32,14 +32,14 @@ _GUIDED: dict[str, tuple[Any, ...]] = {
     "attention": ("none", "uniform"),
     "attention_span": ("local-m", "local-p"),
     "hard_attention": (True,),
-    "source": ("image", "features"),
+    "source": ("image", "features", "frames"),
 }
 
 # Settings of a model that minimum risk training does not apply to, and their values.
 _WITHOUT_RISK: dict[str, tuple[Any, ...]] = {
     "encoder_layers": (0,),
     "hard_attention": (True,),
-    "source": ("image", "features"),
+    "source": ("image", "features", "frames"),
 }
 
 
@@ -87,6 +87,14 @@ class Config(Section):
                     f"train.objective = mrt is incompatible with model.coverage_loss = {self.model.coverage_loss}; "
                     "leave out model.coverage_loss"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _only_transcripts_have_an_error_rate(self) -> Self:
+        if self.train.metric == "wer" and not self.model.reads_frames:
+            raise ValueError(
+                f"train.metric = wer is incompatible with model.source = {self.model.source}; set train.metric = bleu"
+            )
         return self
 
     @model_validator(mode="after")

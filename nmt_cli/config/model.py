@@ -14,8 +14,10 @@ class ModelConfig(Section):
     """The network. H is `hidden_size`, s_t the decoder state at step t, h_i the encoder state of source word i."""
 
     preset: str = setting("luong2015", "published system to start from; `nmt presets` lists them")
-    source: Literal["text", "image", "features"] = setting(
-        "text", "what the encoder reads: text, the pixels of an image, or features computed beforehand"
+    source: Literal["text", "image", "features", "frames"] = setting(
+        "text",
+        "what the encoder reads: text, the pixels of an image, features of it computed beforehand, or a sequence of "
+        "frames, such as speech",
     )
     image_network: Literal["strided", "pooled"] = setting(
         "strided",
@@ -27,6 +29,15 @@ class ModelConfig(Section):
     )
     feature_shape: tuple[int, ...] | None = setting(
         None, "features: their number of positions and their size (default: those of the data)"
+    )
+    frame_size: int = setting(
+        40, "frames: their size; `nmt train` sets it to that of the data", ge=1, le=1 << 20
+    )
+    pyramidal_layers: int = setting(
+        0,
+        "frames: so many encoder layers, counted from the top, read two consecutive states of the layer below as one, "
+        "and halve the number of positions",
+        ge=0,
     )
     embedding_size: int = setting(256, "size of the word embeddings", ge=1)
     hidden_size: int = setting(
@@ -183,7 +194,12 @@ class ModelConfig(Section):
     @property
     def reads_images(self) -> bool:
         """Whether the source is an image, as pixels or features."""
-        return self.source != "text"
+        return self.source in ("image", "features")
+
+    @property
+    def reads_frames(self) -> bool:
+        """Whether the source is a sequence of frames: speech."""
+        return self.source == "frames"
 
     @property
     def input_dropout_rate(self) -> float:

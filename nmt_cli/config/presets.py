@@ -2,7 +2,8 @@
 
 A preset fixes the architecture; its sizes are chosen for a laptop. Set `hidden_size`, `embedding_size` and the
 numbers of layers to reproduce a paper's model. To add a preset, add an entry to `TRANSLATION_PRESETS`,
-`LANGUAGE_MODEL_PRESETS` or `CAPTION_PRESETS`, and its row to the tables in README.md and docs/models.md.
+`LANGUAGE_MODEL_PRESETS`, `CAPTION_PRESETS` or `SPEECH_PRESETS`, and its row to the tables in README.md and
+docs/models.md.
 """
 
 from collections.abc import Mapping
@@ -266,10 +267,44 @@ p(y_t) = softmax(L_o t_t);   loss: -Σ_t log p(y_t) + λ Σ_i (1 - Σ_t α_ti)²
         others=_CAPTION_SETTINGS,
     ),
 }
+# Speech recognition: the source is a sequence of frames, the target is characters. Of the positions, 12.5 are a second,
+# in which hardly anybody says 37 characters.
+SPEECH_PRESETS: dict[str, Preset] = {
+    "chan2016": Preset(
+        summary="speech recognition: pyramidal BiLSTM, and an LSTM that attends to it and writes characters",
+        paper="Chan, Jaitly, Le & Vinyals 2016, Listen, Attend and Spell",
+        equations="""\
+h⁰_i = BiLSTM(x_i)                                          x_i: a log-mel frame, one every 10 ms
+hʲ_i = BiLSTM([hʲ⁻¹_{2i}; hʲ⁻¹_{2i+1}])   for j = 1, 2, 3   an eighth as many positions as frames
+s_t = LSTM²([y_{t-1}; h̃_{t-1}], s_{t-1})                    (paper: c_{t-1} instead of h̃_{t-1})
+e_ti = W s_t · U h_i;   α_t = softmax(e_t);   c_t = Σ_i α_ti h_i
+h̃_t = tanh(W_c [c_t; s_t])
+p(y_t) = softmax(W_s h̃_t)                                   y_t: a character""",
+        settings={
+            "source": "frames",
+            "embedding_size": 128,
+            "hidden_size": 256,
+            "encoder_layers": 4,
+            "pyramidal_layers": 3,
+            "decoder_layers": 2,
+            "initial_state": "zero",
+            "attention": "projected_dot",
+            "input_feeding": True,
+        },
+        others={"search.max_length": 1000, "train.metric": "wer"},
+    ),
+}
+SPEECH_PRESET = "chan2016"
+"""The preset trained on recordings if none is named."""
 CAPTION_PRESET = "xu2015"
 """The preset trained on images if none is named."""
 MONOLINGUAL_PRESET = "zaremba2014"
 """The preset trained on monolingual text if none is named."""
 
-PRESETS: dict[str, Preset] = {**TRANSLATION_PRESETS, **LANGUAGE_MODEL_PRESETS, **CAPTION_PRESETS}
+PRESETS: dict[str, Preset] = {
+    **TRANSLATION_PRESETS,
+    **LANGUAGE_MODEL_PRESETS,
+    **CAPTION_PRESETS,
+    **SPEECH_PRESETS,
+}
 """All presets."""

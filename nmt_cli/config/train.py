@@ -13,7 +13,10 @@ class TrainConfig(Section):
 
     seed: int = setting(1, "random seed for initial weights, dropout, batch order and subword sampling", ge=0)
     batch_tokens: int = setting(
-        512, "target tokens per batch, including `<eos>` and padding (sentences × longest)", ge=1
+        512,
+        "target tokens per batch, including `<eos>` and padding (sentences × longest); up to twice as many source "
+        "tokens, where four frames of audio count as one",
+        ge=1,
     )
     batch_sentences: int = setting(
         0, "sentence pairs per batch, instead of a token budget; 0: use batch_tokens", ge=0
@@ -138,8 +141,8 @@ class TrainConfig(Section):
         3, "number of best checkpoints kept; their average becomes the model if it scores best", ge=1
     )
 
-    metric: Literal["bleu", "chrf", "perplexity"] = setting(
-        "bleu", "validation metric that selects the best model"
+    metric: Literal["bleu", "chrf", "wer", "perplexity"] = setting(
+        "bleu", "validation metric that selects the best model; wer: of recordings only"
     )
     patience: int = setting(
         8, "early stopping: validations without improvement before training stops; 0: off", ge=0

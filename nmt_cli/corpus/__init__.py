@@ -9,6 +9,7 @@ localization   TMX, PO and XLIFF as streams of units and of blocks
 hub            datasets on the Hugging Face Hub
 captions       captioned images: COCO, Flickr, JSON lines
 images         decoding of images, and features
+transcripts    recordings with transcripts: JSON lines, LibriSpeech, Common Voice
 cleaning       normalization and filters
 duplicates     fingerprints: duplicates and held-out sets
 workers        worker processes that keep the order of a stream

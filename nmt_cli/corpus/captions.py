@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -45,19 +45,20 @@ class Box(NamedTuple):
     bottom: float
 
 
-class CaptionedImage(NamedTuple):
-    """One image of a corpus with all its captions."""
+class MediaItem(NamedTuple):
+    """One image of a corpus with all its captions, or a recording with its transcript."""
 
     name: str  # of the file, or the number of a row of features
-    captions: tuple[str, ...]
+    texts: tuple[str, ...]
     line: int  # where it is in the corpus, from 1
     objects: tuple[Box, ...] = ()  # in pixels of the original image
     content: bytes | None = None  # the encoded image, if it is not a file
+    path: Path | None = None  # of the file, if it is known
 
 
 @dataclass(frozen=True)
-class CaptionSpec:
-    """A corpus of captioned images as the user named it."""
+class MediaSpec:
+    """A corpus of captioned images or of recordings as the user named it."""
 
     text: str
     path: Path | None  # None: on the hub
@@ -66,32 +67,38 @@ class CaptionSpec:
     weight: float
 
 
-def parse_caption_spec(text: str, target_lang: str) -> CaptionSpec:
+def parse_caption_spec(text: str, target_lang: str) -> MediaSpec:
     """Parse a SPEC and find its files."""
     if text.startswith("hf:"):
         # Any two columns: those of captioned images are chosen when they are known.
         spec = parse_spec(text, source_lang="image", target_lang=target_lang)
-        return CaptionSpec(text, None, None, spec, spec.weight)
-    body, at, weight = text.rpartition("@weight=")
-    name, _, chosen = (body if at else text).partition("#")
+        return MediaSpec(text, None, None, spec, spec.weight)
+    body, weight = split_weight(text)
+    name, _, chosen = body.partition("#")
     if not name:
         raise UsageError(f"{text!r} does not name captions", hint=FORMS)
     for path in filter(None, (name, chosen)):
         check_readable(Path(path))
-    # The weight is checked where all weights are.
-    known = parse_spec(f"-@weight={weight}", source_lang="image", target_lang=target_lang) if at else None
-    return CaptionSpec(
-        text, Path(name), Path(chosen) if chosen else None, None, known.weight if known else 1.0
+    return MediaSpec(text, Path(name), Path(chosen) if chosen else None, None, weight)
+
+
+def split_weight(text: str) -> tuple[str, float]:
+    """A SPEC without its weight, and the weight, which is checked where all weights are."""
+    body, at, weight = text.rpartition("@weight=")
+    return (
+        (body, parse_spec(f"-@weight={weight}", source_lang="a", target_lang="b").weight)
+        if at
+        else (text, 1.0)
     )
 
 
-def read_captions(spec: CaptionSpec) -> Iterator[CaptionedImage]:
+def read_captions(spec: MediaSpec) -> Iterator[MediaItem]:
     """All images with their captions, in the order of the corpus; an image occurs once."""
     found = _from_hub(spec) if spec.path is None else _from_file(spec.path)
     if spec.chosen is None:
         yield from found
         return
-    wanted = {line.strip() for line in _lines(spec.chosen)} - {""}
+    wanted = {line.strip() for line in lines_of(spec.chosen)} - {""}
     for image in found:
         if image.name in wanted:
             wanted.discard(image.name)
@@ -107,23 +114,23 @@ def read_captions(spec: CaptionSpec) -> Iterator[CaptionedImage]:
 # Captions in files.
 
 
-def _from_file(path: Path) -> Iterator[CaptionedImage]:
+def _from_file(path: Path) -> Iterator[MediaItem]:
     suffix = Path(uncompressed_name(path.name)).suffix.lower()
     if suffix == ".jsonl":
         return _from_json_lines(path)
     if suffix == ".json":
         return _grouped(_from_coco(path))
     if suffix in (".txt", ".token", ".csv", ".tsv"):
-        lines = _lines(path)
+        lines = lines_of(path)
         first = next(lines, "")
         if "#" in first.partition("\t")[0] and "\t" in first:
             return _grouped(_from_tokens(path))
-        return _grouped(_from_table(path))
+        return _grouped(read_table(path))
     raise UsageError(f"{path} is not a known format of captions", hint=FORMS)
 
 
-def _from_json_lines(path: Path) -> Iterator[CaptionedImage]:
-    for number, line in enumerate(_lines(path), start=1):
+def _from_json_lines(path: Path) -> Iterator[MediaItem]:
+    for number, line in enumerate(lines_of(path), start=1):
         if not line.strip():
             continue
         try:
@@ -139,7 +146,7 @@ def _from_json_lines(path: Path) -> Iterator[CaptionedImage]:
                 f"{path} line {number} is not a captioned image: {line[:60]!r}",
                 hint='write {"image": "a.jpg", "captions": ["a dog"]} on each line',
             ) from error
-        yield CaptionedImage(_one_line(str(image)), tuple(map(_one_line, captions)), number, objects)
+        yield MediaItem(one_line(str(image)), tuple(map(one_line, captions)), number, objects)
 
 
 def _box(content: Any) -> Box:
@@ -163,7 +170,7 @@ def _from_coco(path: Path) -> Iterator[tuple[str, str, int]]:
 
 
 def _from_tokens(path: Path) -> Iterator[tuple[str, str, int]]:
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(lines_of(path), start=1):
         name, tab, caption = line.partition("\t")
         if line.strip() and not tab:
             raise CorpusError(
@@ -173,21 +180,31 @@ def _from_tokens(path: Path) -> Iterator[tuple[str, str, int]]:
             yield name.rpartition("#")[0] or name, caption, number
 
 
-def _from_table(path: Path) -> Iterator[tuple[str, str, int]]:
-    lines = _lines(path)
+def read_table(
+    path: Path,
+    known: Sequence[Sequence[str]] = _COLUMNS,
+    what: str = "images and captions",
+    forms: str = FORMS,
+    unquoted: str = "|",
+) -> Iterator[tuple[str, str, int]]:
+    """Two columns of a table with a header, and the number of each row.
+
+    known      names of the two columns, the first that is there
+    unquoted   delimiters with which text is never quoted: Flickr30k separates columns by " | "
+    """
+    lines = lines_of(path)
     header = next(lines, None)
     if header is None:
-        raise CorpusError(f"{path} is empty", hint="give a file with captions")
+        raise CorpusError(f"{path} is empty", hint=f"give a file with {what}")
     delimiter = max(",|\t;", key=header.count)
     names = [name.strip().lower() for name in next(csv.reader([header], delimiter=delimiter))]
-    columns = [next((names.index(name) for name in known if name in names), None) for known in _COLUMNS]
+    columns = [next((names.index(name) for name in some if name in names), None) for some in known]
     if columns[0] is None or columns[1] is None:
         raise CorpusError(
-            f"{path} has no columns for images and captions",
-            hint=f"its columns are {', '.join(names[:20])}; {FORMS}",
+            f"{path} has no columns for {what}",
+            hint=f"its columns are {', '.join(names[:20])}; {forms}",
         )
-    # Flickr30k separates columns by " | " and does not quote.
-    quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "|" else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter in unquoted else csv.QUOTE_MINIMAL
     rows = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, quoting=quoting)
     for number, row in enumerate(rows, start=2):
         if not row:
@@ -195,27 +212,29 @@ def _from_table(path: Path) -> Iterator[tuple[str, str, int]]:
         if len(row) <= max(columns[0], columns[1]):
             raise CorpusError(
                 f"{path} row {number} has {len(row)} columns: {delimiter.join(row)[:60]!r}",
-                hint="every row needs an image and a caption; correct or remove it",
+                hint=f"every row needs both columns, {what}; correct or remove it",
             )
         yield row[columns[0]].strip(), row[columns[1]], number
 
 
-def _grouped(rows: Iterator[tuple[str, str, int]]) -> Iterator[CaptionedImage]:
+def _grouped(rows: Iterator[tuple[str, str, int]]) -> Iterator[MediaItem]:
     """The captions of each image together, in the order in which the images first occur."""
     captions: dict[str, list[str]] = {}
     lines: dict[str, int] = {}
     for name, caption, number in rows:
-        captions.setdefault(_one_line(name), []).append(_one_line(caption))
-        lines.setdefault(_one_line(name), number)
+        captions.setdefault(one_line(name), []).append(one_line(caption))
+        lines.setdefault(one_line(name), number)
     for name, texts in captions.items():
-        yield CaptionedImage(name, tuple(texts), lines[name])
+        yield MediaItem(name, tuple(texts), lines[name])
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """The same text without line breaks and superfluous spaces."""
     return " ".join(text.split())
 
 
-def _lines(path: Path) -> Iterator[str]:
+def lines_of(path: Path) -> Iterator[str]:
+    """The lines of a file, which may be compressed."""
     return iter(LineReader(str(path), read_chunks(path)))
 
 
@@ -223,7 +242,7 @@ def _lines(path: Path) -> Iterator[str]:
 # Captions on the hub.
 
 
-def _from_hub(spec: CaptionSpec) -> Iterator[CaptionedImage]:
+def _from_hub(spec: MediaSpec) -> Iterator[MediaItem]:
     from nmt_cli.corpus.hub import load_rows
 
     assert spec.hub is not None
@@ -247,9 +266,9 @@ def _from_hub(spec: CaptionSpec) -> Iterator[CaptionedImage]:
                 )
             name = image.get("path") if isinstance(image, dict) else None
             captions = [texts] if isinstance(texts, str) else texts or []
-            yield CaptionedImage(
+            yield MediaItem(
                 f"{number}:{name or ''}",
-                tuple(_one_line(str(text)) for text in captions),
+                tuple(one_line(str(text)) for text in captions),
                 number,
                 content=content,
             )

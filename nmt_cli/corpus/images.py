@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmt_cli.corpus.captions import Box, CaptionedImage
+from nmt_cli.corpus.captions import Box, MediaItem
 from nmt_cli.errors import CorpusError, UsageError
 
 MAX_PIXELS = 80_000_000
@@ -196,7 +196,7 @@ class ImageReader:
             return self._features.shape, np.float32
         return (self._side, self._side, 3), np.uint8
 
-    def __call__(self, image: CaptionedImage) -> tuple[NDArray[np.generic], tuple[Box, ...]] | CorpusError:
+    def __call__(self, image: MediaItem) -> tuple[NDArray[np.generic], tuple[Box, ...]] | CorpusError:
         """The image and its objects, or what is wrong with it."""
         try:
             if self._features is not None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nmt_cli.config.train import TrainConfig
 from nmt_cli.data.aligner import unpack_links
 from nmt_cli.data.batch_plan import BatchPlan, cut_in_order, load_of, plan_epoch
-from nmt_cli.data.images import ImageRows
+from nmt_cli.data.media import MediaRows
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.vocabulary.token_ids import Ragged
 
@@ -37,7 +37,7 @@ class Batch(NamedTuple):
     Lengths stay on the CPU. `positions` is computed on the host, so that the device need not search for real tokens.
     """
 
-    source: Tensor  # (B, S) x_1 … x_n <eos>; or images, (B, side, side, 3) or (B, S, D)
+    source: Tensor  # (B, S) x_1 … x_n <eos>; images, (B, side, side, 3) or (B, S, D); frames (B, S, D)
     source_lengths: Tensor  # (B,) on the CPU, <eos> included
     target_inputs: Tensor  # (B, T) <bos> y_1 … y_m
     target_lengths: Tensor  # (B,) on the CPU, m + 1
@@ -70,7 +70,7 @@ Rows = Ragged | Sequence[Sequence[int]]
 
 
 def collate(
-    source: Rows | ImageRows, target: Rows, links: Ragged | None = None, *, reverse_target: bool = False
+    source: Rows | MediaRows, target: Rows, links: Ragged | None = None, *, reverse_target: bool = False
 ) -> Batch:
     """Pad rows of token ids to a batch. This is the only place where <bos> and <eos> are added.
 
@@ -117,10 +117,10 @@ def _flat_links(
     return torch.from_numpy(row * S + s), torch.from_numpy(weights)
 
 
-def pad_source(source: Rows | ImageRows) -> tuple[Tensor, Tensor]:
-    """Padded sources and their lengths, for translation, where there is no target yet; images are not padded."""
-    if isinstance(source, ImageRows):
-        return torch.from_numpy(source.content()), torch.from_numpy(source.lengths)
+def pad_source(source: Rows | MediaRows) -> tuple[Tensor, Tensor]:
+    """Padded sources and their lengths, for translation, where there is no target yet."""
+    if isinstance(source, MediaRows):
+        return source.padded()
     xs, lengths = _with_eos(source)
     return torch.from_numpy(_pad(xs, _real(lengths))), torch.from_numpy(lengths)
 
@@ -240,7 +240,7 @@ class TrainingBatches:
     def _assemble(self, epoch: int, index: int, rows: NDArray[Any]) -> RankBatch:
         own = slice(self._rank, None, self._world)
         split = self._split
-        source: Ragged | ImageRows
+        source: Ragged | MediaRows
         if self._config.subword_sampling:
             # Every rank samples the whole batch, so that the draws do not depend on the number of ranks.
             source, target = self._sample(epoch, index, rows)
@@ -259,12 +259,12 @@ class TrainingBatches:
             batch = batch.pin()
         return RankBatch(epoch, index, batch, len(rows), tokens)
 
-    def _sample(self, epoch: int, index: int, rows: NDArray[Any]) -> tuple[Ragged | ImageRows, Ragged]:
+    def _sample(self, epoch: int, index: int, rows: NDArray[Any]) -> tuple[Ragged | MediaRows, Ragged]:
         assert self._vocabularies is not None
         split, strength = self._split, self._config.subword_sampling
         seeds = np.random.SeedSequence([self._config.seed, epoch], spawn_key=(index,)).generate_state(2)
         target = self._vocabularies.target.sample(split.texts(rows, "target"), strength, int(seeds[1]))
-        if split.images is not None:
+        if split.media is not None:
             return split.sources(rows), target
         return self._vocabularies.source.sample(split.texts(rows, "source"), strength, int(seeds[0])), target
 
@@ -280,7 +280,7 @@ def _check_sampling(vocabularies: Vocabularies) -> None:
 
 
 def batches_by_length(
-    source: Ragged | ImageRows, target: Ragged, batch_tokens: int, *, reverse_target: bool = False
+    source: Ragged | MediaRows, target: Ragged, batch_tokens: int, *, reverse_target: bool = False
 ) -> Iterator[tuple[NDArray[np.int64], Batch]]:
     """All pairs in batches of similar lengths, each with its row numbers.
 

@@ -7,6 +7,7 @@
     train.arrow, valid.arrow, test.arrow      columns source, target (ids), source_text, target_text; train.arrow has
                                               a column links as well if word alignments were given
     train.images.npy, …                       the images, if the sources are images: see `images`
+    train.frames.npy, …                       the frames, if the sources are recordings: see `recordings`
 
 Monolingual text has no source language, and the source of every row is empty.
 The splits are Arrow streams, which `datasets.Dataset.from_file` can open too.
@@ -22,12 +23,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from nmt_cli.config import Config, Resolved, load_resolved
-from nmt_cli.config.presets import CAPTION_PRESET, MONOLINGUAL_PRESET
+from nmt_cli.config.presets import CAPTION_PRESET, MONOLINGUAL_PRESET, SPEECH_PRESET
 from nmt_cli.data.images import Images
+from nmt_cli.data.recordings import Recordings
 from nmt_cli.data.split import Side, Split, SplitWriter, writing
 from nmt_cli.errors import DirectoryError
 from nmt_cli.files.guarded import GuardedDirectory, parse_json
-from nmt_cli.files.languages import IMAGE, is_language
+from nmt_cli.files.languages import AUDIO, IMAGE, is_language
 from nmt_cli.files.manifest import Manifest, write_manifest
 from nmt_cli.vocabulary import Vocabularies
 
@@ -77,6 +79,8 @@ def preset_for(path: Path) -> tuple[str, str] | None:
         return None
     if source_lang == IMAGE:
         return CAPTION_PRESET, "captioned images"
+    if source_lang == AUDIO:
+        return SPEECH_PRESET, "recordings"
     return None if source_lang else (MONOLINGUAL_PRESET, "monolingual text")
 
 
@@ -109,6 +113,11 @@ class DataDirectory:
     def images(self) -> Images | None:
         """The training images, if the sources are images."""
         return self.train.images
+
+    @property
+    def recordings(self) -> Recordings | None:
+        """The training recordings, if the sources are recordings."""
+        return self.train.media if isinstance(self.train.media, Recordings) else None
 
     @property
     def config(self) -> Config:
@@ -155,13 +164,11 @@ class DataDirectory:
         vocabularies = Vocabularies.load(path, files)
         try:
             content = parse_json(files.read(CORPORA))
-            has_images = content["source_lang"] == IMAGE
+            source_lang = content["source_lang"]
         except (ValueError, KeyError, TypeError) as error:
             raise DirectoryError(f"the settings in {path} cannot be read: {error}", hint=_AGAIN) from error
         found = {
-            name: _open_split(files, name, vocabularies, has_images=has_images)
-            if f"{name}.arrow" in files
-            else None
+            name: _open_split(files, name, vocabularies, source_lang) if f"{name}.arrow" in files else None
             for name in SPLITS
         }
         train = found["train"]
@@ -187,11 +194,12 @@ class DataDirectory:
         )
 
 
-def _open_split(files: Manifest, name: str, vocabularies: Vocabularies, *, has_images: bool) -> Split:
+def _open_split(files: Manifest, name: str, vocabularies: Vocabularies, source_lang: str) -> Split:
     target = len(vocabularies.target)
-    if not has_images:
+    if source_lang not in (IMAGE, AUDIO):
         return Split.open_verified(files, f"{name}.arrow", (len(vocabularies.source), target))
-    images = Images.open_verified(files, name)
-    split = Split.open_verified(files, f"{name}.arrow", (len(images), target), one_id=True)
-    split.images = images
+    kind: type[Images | Recordings] = Images if source_lang == IMAGE else Recordings
+    media = kind.open_verified(files, name)
+    split = Split.open_verified(files, f"{name}.arrow", (len(media), target), one_id=True)
+    split.media = media
     return split

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from nmt_cli.data.media import AGAIN, MediaRows, map_array
 from nmt_cli.errors import DirectoryError
 from nmt_cli.files.atomic import FileFacts
 from nmt_cli.files.guarded import parse_json
@@ -26,10 +27,9 @@ from nmt_cli.files.manifest import Manifest
 from nmt_cli.files.verified import is_verified
 
 if TYPE_CHECKING:  # it imports Arrow, which translating text does not need
-    from nmt_cli.data.split import MappedFile
+    from torch import Tensor
 
-_AGAIN = "`nmt preprocess` creates a new data directory"
-_MAX_HEADER = 1024
+    from nmt_cli.data.split import MappedFile
 
 
 class ImageWriter:
@@ -103,23 +103,10 @@ class Images:
 
     @classmethod
     def _map(cls, descriptor: int, path: Path) -> Self:
-        from nmt_cli.data.split import MappedFile
-
-        try:
-            mapped = MappedFile(descriptor, path)
-            header = io.BytesIO(mapped.content[:_MAX_HEADER])
-            if np.lib.format.read_magic(header) != (1, 0):
-                raise ValueError("another version of the format")
-            shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(header)
-            kinds = {4: ("|u1",), 3: ("<f4",)}
-            if fortran_order or dtype.str not in kinds.get(len(shape), ()) or 0 in shape[1:]:
-                raise ValueError("not an array of images")
-            if len(shape) == 4 and shape[3] != 3:
-                raise ValueError("not an array of images")
-            values = np.frombuffer(mapped.content, dtype, offset=header.tell())
-            return cls(values.reshape(shape), mapped)
-        except (ValueError, OSError, OverflowError, TypeError, SyntaxError) as error:
-            raise DirectoryError(f"{path} is damaged: {error}", hint=_AGAIN) from error
+        values, mapped = map_array(descriptor, path, {4: ("|u1",), 3: ("<f4",)}, "images")
+        if values.ndim == 4 and values.shape[3] != 3:
+            raise DirectoryError(f"{path} is damaged: not an array of images", hint=AGAIN)
+        return cls(values, mapped)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -149,14 +136,11 @@ class Images:
 
 
 @dataclass(frozen=True, eq=False)
-class ImageRows:
-    """The sources of some pairs, as `Ragged` is for text: which image belongs to each row."""
+class ImageRows(MediaRows):
+    """The sources of some pairs: which image belongs to each row."""
 
     images: Images
     numbers: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.numbers)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -170,6 +154,12 @@ class ImageRows:
     def content(self) -> NDArray[Any]:
         """The images (B, side, side, 3), or their features (B, L, D)."""
         return self.images.take(self.numbers)
+
+    def padded(self) -> tuple[Tensor, Tensor]:
+        """The images, none of which is padded."""
+        import torch
+
+        return torch.from_numpy(self.content()), torch.from_numpy(self.lengths)
 
 
 def group_captions(numbers: NDArray[np.int64], captions: Sequence[str]) -> list[tuple[list[int], list[str]]]:
@@ -214,5 +204,5 @@ def read_objects(files: Manifest, split: str, images: int) -> list[Boxes] | None
             raise ValueError("not the objects of the images")
     except (ValueError, TypeError) as error:
         path = files.directory.path / name
-        raise DirectoryError(f"{path} is damaged: {error}", hint=_AGAIN) from error
+        raise DirectoryError(f"{path} is damaged: {error}", hint=AGAIN) from error
     return found  # type: ignore[return-value]

@@ -26,7 +26,9 @@ from nmt_cli.files.verified import is_verified
 from nmt_cli.vocabulary.token_ids import Ragged, narrowest
 
 if TYPE_CHECKING:  # it maps its file as this module does
-    from nmt_cli.data.images import ImageRows, Images
+    from nmt_cli.data.images import Images
+    from nmt_cli.data.media import MediaRows
+    from nmt_cli.data.recordings import Recordings
 
 Side = Literal["source", "target"]
 
@@ -158,7 +160,7 @@ class Split:
         self._rows = rows
         self._mapped = mapped
         self._groups: Sequence[Any] = ()
-        self.images: Images | None = None  # if the sources are images
+        self.media: Images | Recordings | None = None  # if the sources are not text
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -175,7 +177,7 @@ class Split:
     ) -> Split:
         """Map a file of a data directory; its ids must be those of vocabularies of these sizes.
 
-        one_id: the source of every row is a single id, the number of an image
+        one_id: the source of every row is a single id, the number of an image or recording
 
         The file is hashed and its ids are checked only when it has changed.
         """
@@ -227,7 +229,7 @@ class Split:
                         and side == "source"
                         and (np.diff(group.column(side).offsets.to_numpy()) != 1).any()
                     ):
-                        raise ValueError("a row does not have one image")
+                        raise ValueError("a row does not have one image or recording")
                     if len(ids) and int(ids.to_numpy().max()) >= size:
                         raise ValueError(f"a {side} id is not in the vocabulary")
                     if group.column(f"{side}_text").null_count:
@@ -242,8 +244,11 @@ class Split:
 
     @cached_property
     def source_lengths(self) -> NDArray[Any]:
-        """Tokens of each source without <eos>, in the narrowest type."""
+        """Tokens of each source without <eos>, or its share of the batch budget, in the narrowest type."""
         self._mapped.check_size()
+        if self.media is not None:
+            lengths = self.sources(np.arange(self._rows)).lengths
+            return lengths.astype(narrowest(int(lengths.max(initial=0)) + 1))
         return self._columns["source"].lengths(self._rows)
 
     @cached_property
@@ -265,10 +270,17 @@ class Split:
         """The links of the given rows."""
         return self._columns[_LINKS].gather(self._checked(rows))
 
-    def sources(self, rows: NDArray[Any]) -> Ragged | ImageRows:
-        """What the encoder reads: the source ids of the given rows, or their images."""
+    @property
+    def images(self) -> Images | None:
+        """The images, if the sources are images."""
+        from nmt_cli.data.images import Images
+
+        return self.media if isinstance(self.media, Images) else None
+
+    def sources(self, rows: NDArray[Any]) -> Ragged | MediaRows:
+        """What the encoder reads: the source ids of the given rows, or their images or recordings."""
         ids = self.gather(rows, "source")
-        return ids if self.images is None else self.images.rows(ids.values)
+        return ids if self.media is None else self.media.rows(ids.values)
 
     def texts(self, rows: NDArray[Any], side: Side) -> list[str]:
         """Raw text of the given rows."""

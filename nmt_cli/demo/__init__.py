@@ -17,6 +17,10 @@ How a sentence comes about, in reading order:
 Images for captioning, apart from all this:
 
     scenes             rendered scenes of colored shapes, with captions and boxes
+
+Recordings for speech recognition:
+
+    numbers            numbers, spoken by espeak-ng or as tones, with transcripts
 """
 
 from nmt_cli.demo.corpus import MAX_SIZE, DemoCorpus, generate, write

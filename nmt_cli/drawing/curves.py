@@ -93,10 +93,12 @@ def draw_curves(records: Sequence[Mapping[str, Any]], title: str = "") -> str:
 
 
 def _scores(validations: Sequence[Mapping[str, Any]], best: float | None) -> Iterator[_Panel]:
-    """The panel of BLEU and chrF; a language model has none."""
+    """The panel of BLEU and chrF, or of WER and CER; a language model has none."""
     if validations and "bleu" not in validations[0]:
         return
     names = (("BLEU", "bleu", GREEN), ("chrF2", "chrf", BLUE))
+    if validations and all("wer" in record and "cer" in record for record in validations):
+        names = (("WER", "wer", GREEN), ("CER", "cer", BLUE))
     yield _Panel(
         "validation score",
         [

@@ -2,7 +2,8 @@
 
 request        what to evaluate, and the test set, language and tokenizer that follow from it
 result         what comes out; these models define --json
-captions       test sets of images, exact captions, where attention looks
+captions       exact captions, and where attention looks
+media          test sets of images or recordings
 systems        hypothesis files, and run directories that translate and record their scores
 texts          hypotheses, references and sources, read block by block and in step
 scoring        statistics of blocks, sums for each system, intervals and p-values

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from nmt_cli.config.defaults import DEFAULT_METRICS, SPEECH_METRICS
 from nmt_cli.corpus.workers import ordered_map
 from nmt_cli.errors import DataWarning, UsageError
 from nmt_cli.evaluation.breakdowns import (
@@ -46,7 +48,7 @@ from nmt_cli.metrics.character_ngrams import f_scores
 from nmt_cli.metrics.corpus_metric import CorpusMetric, Statistics, check_metrics
 
 if TYPE_CHECKING:  # it imports torch
-    from nmt_cli.evaluation.captions import ImageTestSet
+    from nmt_cli.evaluation.media import MediaTestSet
 
 Reporter = Callable[[Progress], None]
 
@@ -74,10 +76,13 @@ class EvaluationRun:
         refuse_two_readers(
             [*request.systems, *request.references, *request.train, *filter(None, [request.source])]
         )
-        self._request, self._report, self._processes = request, report, processes or OneProcess()
         self.systems = find_systems(request.systems)
+        if not request.metrics:
+            is_speech = any(system.run is not None and system.run.reads == "audio" for system in self.systems)
+            request = replace(request, metrics=SPEECH_METRICS if is_speech else DEFAULT_METRICS)
+        self._request, self._report, self._processes = request, report, processes or OneProcess()
         self._baseline = find_baseline(self.systems, request.baseline)
-        self._test_set: TestSet = self._image_test_set() or find_test_set(request, self.systems)
+        self._test_set: TestSet = self._media_test_set() or find_test_set(request, self.systems)
         self._language, known = target_language(request, self.systems, self._test_set.reference_files)
         self._tokenizer, self._tokenizer_reason = choose_tokenizer(request, self._language, known)
         self._words = word_splitter(self._tokenizer)
@@ -93,17 +98,17 @@ class EvaluationRun:
         return {
             "hypotheses in files": not any(system.run is not None for system in self.systems),
             "an exported model": any(system.exported is not None for system in self.systems),
-            "captions of images": any(
-                system.run is not None and system.run.config.model.reads_images for system in self.systems
+            "images or recordings": any(
+                system.run is not None and system.run.reads != "text" for system in self.systems
             ),
         }
 
-    def _image_test_set(self) -> ImageTestSet | None:
+    def _media_test_set(self) -> MediaTestSet | None:
         if not any(system.run is not None for system in self.systems):
             return None  # files need no torch
-        from nmt_cli.evaluation.captions import find_image_test_set
+        from nmt_cli.evaluation.media import find_media_test_set
 
-        return find_image_test_set(self._request, self.systems)
+        return find_media_test_set(self._request, self.systems)
 
     def result(self) -> Evaluation:
         """Translate, count, score."""
@@ -145,7 +150,7 @@ class EvaluationRun:
 
         found: dict[tuple[str, int], str] = {}
         for system in self.systems:
-            if system.run is not None and system.captions is None:
+            if system.run is not None and system.run.reads == "text":
                 result = next(one for one in evaluation.systems if one.name == system.name)
                 found |= attention_pictures(system, result)
         return found
@@ -168,11 +173,11 @@ class EvaluationRun:
 
     def _translate_with(self, system: System) -> None:
         search, device = self._request.search, self._request.device
-        if system.run is not None and system.run.config.model.reads_images:
-            from nmt_cli.evaluation.captions import ImageTestSet, caption
+        if system.run is not None and system.run.reads != "text":
+            from nmt_cli.evaluation.media import MediaTestSet, describe
 
-            assert isinstance(self._test_set, ImageTestSet)
-            caption(system, self._test_set, search=search, device=device, report=self._report)
+            assert isinstance(self._test_set, MediaTestSet)
+            describe(system, self._test_set, search=search, device=device, report=self._report)
             return
         sources = self._test_set.source_lines()
         translate(
@@ -264,8 +269,10 @@ class EvaluationRun:
         self, texts: AlignedTexts, training: TrainingWords | None
     ) -> Iterator[DataWarning]:
         yield from reference_warnings(texts.references, texts.tokenized, texts.unreferenced)
-        # Many images share a caption, and sentences a label: that it was seen in training says nothing about them.
-        shared = self._scores_labels or any(system.captions for system in self.systems)
+        # Many images share a caption, recordings a sentence, and sentences a label: that it was seen in training says
+        # nothing about them.
+        has_media = any(system.run is not None and system.run.reads != "text" for system in self.systems)
+        shared = self._scores_labels or has_media
         if training is not None and not shared:
             yield from training_warnings(training, self._references_seen, self._references_checked)
 

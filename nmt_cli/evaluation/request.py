@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 
 from nmt_cli.config.defaults import (
     BOOTSTRAP_SAMPLES,
-    DEFAULT_METRICS,
     DEVICE,
     RANDOMIZATION_TRIALS,
     RESAMPLING_SEED,
@@ -31,7 +30,7 @@ class EvaluateRequest:
     references: Sequence[Path] = ()  # none: the test set of the run
     source: Path | None = None
     baseline: str | None = None  # a system, by path or name; None: the first
-    metrics: Sequence[str] = DEFAULT_METRICS
+    metrics: Sequence[str] = ()  # none: BLEU and chrF, or WER and CER of recordings
     tokenize: str | None = None  # None: chosen by the target language
     target_language: str | None = None  # None: that of the run, or by the file names
     lowercase: bool = False

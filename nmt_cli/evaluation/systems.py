@@ -232,7 +232,7 @@ def _open_run(path: Path) -> RunDirectory:
     from nmt_cli.run import RunDirectory
 
     run = RunDirectory.open(path)
-    run.check_kind(images=run.config.model.reads_images)
+    run.check_kind(reads=run.reads)
     return run
 
 

@@ -5,6 +5,7 @@ explainer        `Explainer`: search and forced decoding of a sentence with the 
 self_attention   the self-attention maps of an LSTMN or a Transformer
 gradients        ∂ log p(y_t) / ∂x_i: its norm, its product with x_i, and how it falls with distance
 images           captions: a picture for each word, and a page of them (images.html, images.css)
+recordings       transcripts: a heat map of characters and time
 page             the scripts and style that draw them in a browser (elements.js, words.js, matrix.js, beam.js, views.js,
                  views.css), and an interactive page of them: page.html, page.css, page.js
 

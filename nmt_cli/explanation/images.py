@@ -62,14 +62,37 @@ def data_uri(pixels: NDArray[np.uint8]) -> str:
 
 
 def image_page(images: Sequence[AttendedImage]) -> str:
-    """A page with a strip of pictures and the confidence of each word; it loads nothing and runs no script."""
+    """A page with a strip of pictures and the confidence of each word."""
+    return picture_page(
+        title="nmt explain: image captions",
+        heading="Where the model looks",
+        introduction="One picture for each word: soft attention lights up the cells it reads, hard attention "
+        "frames its cell.",
+        explained=[
+            (image.caption, Markup(film_strip([image], columns=_COLUMNS)), image.words, image.confidence)
+            for image in images
+        ],
+    )
+
+
+def picture_page(
+    *,
+    title: str,
+    heading: str,
+    introduction: str,
+    explained: Sequence[tuple[str, str, Sequence[str], Sequence[float]]],
+) -> str:
+    """A page of texts, each with its picture and the confidence of its words; it loads nothing and runs no script."""
     style = resource("nmt_cli.explanation", "images.css")
     return render(
         "nmt_cli.explanation",
         "images.html",
         policy=content_security_policy(style=style, images=True),
         style=Markup(style),
-        explained=[(image, Markup(film_strip([image], columns=_COLUMNS))) for image in images],
+        title=title,
+        heading=heading,
+        introduction=introduction,
+        explained=explained,
     )
 
 

@@ -11,9 +11,11 @@ from nmt_cli.errors import UsageError
 
 _SEPARATOR = re.compile(r"[-_@.]")
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-_TAKEN = ("arrow", "model", "images", "objects")  # parts of the names of other files
+_TAKEN = ("arrow", "model", "images", "objects", "frames", "frame_ends")  # parts of the names of other files
 IMAGE = "image"
 """The source language of captioned images: the source text of a pair is the name of its image."""
+AUDIO = "audio"
+"""The source language of recordings: the source text of a pair is the name of its recording."""
 
 
 @lru_cache(maxsize=1024)  # a file has few codes and many units
@@ -56,6 +58,16 @@ def text_names(split: str, source_lang: str, target_lang: str) -> tuple[str, ...
 def images_name(split: str) -> str:
     """The file with the images of a split."""
     return f"{split}.images.npy"
+
+
+def frames_name(split: str) -> str:
+    """The file with the frames of all recordings of a split."""
+    return f"{split}.frames.npy"
+
+
+def frame_ends_name(split: str) -> str:
+    """The file that says where each recording of a split ends."""
+    return f"{split}.frame_ends.npy"
 
 
 def objects_name(split: str) -> str:

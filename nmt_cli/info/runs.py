@@ -117,7 +117,11 @@ def run_info(path: Path) -> RunInfo:
         epoch=best.get("epoch"),
         hours=max((r["seconds"] for r in records if r.get("seconds") is not None), default=0.0) / 3600
         or None,
-        validation={key: best[key] for key in ("bleu", "chrf", "perplexity") if best.get(key) is not None},
+        validation={
+            key: best[key]
+            for key in ("bleu", "chrf", "wer", "cer", "perplexity")
+            if best.get(key) is not None
+        },
         test=list(_test_scores(files)),
         bytes=disk_use(path),
         training_bytes=disk_use(path / "checkpoints") + disk_use(path / "state"),

@@ -6,6 +6,6 @@ pairwise           sentence-level BLEU and chrF of every text against every othe
 resampling         confidence intervals and paired significance tests
 """
 
-from nmt_cli.metrics.corpus_metric import Score, bleu, chrf, tokenizer_for
+from nmt_cli.metrics.corpus_metric import Score, bleu, chrf, error_rate, tokenizer_for
 
-__all__ = ["Score", "bleu", "chrf", "tokenizer_for"]
+__all__ = ["Score", "bleu", "chrf", "error_rate", "tokenizer_for"]

@@ -1,4 +1,6 @@
-"""sacreBLEU's metrics: BLEU and chrF of a list in one call, and any metric, accuracy too, from sentence statistics.
+"""sacreBLEU's metrics: BLEU and chrF of a list in one call, and any metric from sentence statistics.
+
+Accuracy, WER and CER are computed here, with the machinery of sacreBLEU's metrics.
 
 sacreBLEU keeps the n-grams of all references in memory while it scores. `CorpusMetric` prepares one block of
 references, extracts the statistics of all systems on it, and keeps only those: systems share the work, and memory
@@ -13,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,19 +87,54 @@ def _chrf(tokenize: str, lowercase: bool, *, word_order: int = 0) -> Any:
     return CHRF(word_order=word_order, lowercase=lowercase)
 
 
+def error_rate(
+    hypotheses: Sequence[str],
+    references: Sequence[str | None],
+    *more: Sequence[str | None],
+    unit: Literal["words", "characters"] = "words",
+) -> Score:
+    """WER or CER: edits that turn the hypotheses into the references, relative to the length of the references."""
+    metric = _error_rate("", False, unit=unit)
+    stats = metric._extract_corpus_statistics(list(hypotheses), [list(references), *map(list, more)])
+    result = metric._aggregate_and_compute(stats)
+    return Score(result.name, float(result.score), str(metric.get_signature()))
+
+
 def _accuracy(tokenize: str, lowercase: bool) -> Any:
     """Percentage of hypotheses that equal one of their references, apart from surrounding whitespace."""
+    return _ratio("accuracy", lowercase, lambda text, references: (int(text in references), 1))
+
+
+def _error_rate(tokenize: str, lowercase: bool, *, unit: Literal["words", "characters"]) -> Any:
+    """Insertions, deletions and substitutions per word or character of the reference, in percent (Levenshtein 1966).
+
+    Words are separated by spaces, and nothing else is normalized. Of several references, the closest one counts.
+    """
+    from rapidfuzz.distance import Levenshtein
+
+    def split(text: str) -> Sequence[str]:
+        return text.split() if unit == "words" else " ".join(text.split())
+
+    def edits(text: str, references: Sequence[str]) -> tuple[int, int]:
+        counts = [(Levenshtein.distance(split(text), split(one)), len(split(one))) for one in references]
+        return min(counts, key=lambda found: found[0] / max(1, found[1]))
+
+    return _ratio("WER" if unit == "words" else "CER", lowercase, edits)
+
+
+def _ratio(name: str, lowercase: bool, count: Callable[[str, Sequence[str]], tuple[int, int]]) -> Any:
+    """A metric that is a ratio of two sums, in percent: `count` is what a hypothesis and its references add to them."""
     from sacrebleu.metrics.base import Metric, Signature
     from sacrebleu.metrics.base import Score as SacreBleuScore
 
-    class Labels(Signature):
+    class CaseSignature(Signature):
         def __init__(self, args: dict[str, Any]) -> None:
             super().__init__(args)
             self._abbr["case"] = "c"
             self.info["case"] = "lc" if args["lowercase"] else "mixed"
 
-    class Accuracy(Metric):
-        _SIGNATURE_TYPE = Labels
+    class Ratio(Metric):
+        _SIGNATURE_TYPE = CaseSignature
 
         def __init__(self) -> None:
             super().__init__()  # type: ignore[no-untyped-call]
@@ -107,18 +144,18 @@ def _accuracy(tokenize: str, lowercase: bool) -> Any:
             return sent.strip().lower() if self.lowercase else sent.strip()
 
         def _extract_reference_info(self, refs: Sequence[str]) -> dict[str, Any]:
-            return {"labels": frozenset(refs)}
+            return {"references": refs}
 
         def _compute_segment_statistics(self, hypothesis: str, ref_kwargs: dict[str, Any]) -> list[int]:
-            return [int(hypothesis in ref_kwargs["labels"]), 1]
+            return list(count(hypothesis, ref_kwargs["references"]))
 
         def _compute_score_from_stats(self, stats: list[float]) -> SacreBleuScore:
-            return SacreBleuScore("accuracy", 100 * stats[0] / stats[1] if stats[1] else 0.0)
+            return SacreBleuScore(name, 100 * stats[0] / stats[1] if stats[1] else 0.0)
 
         def _aggregate_and_compute(self, stats: list[list[int]]) -> SacreBleuScore:
             return self._compute_score_from_stats([sum(column) for column in zip(*stats, strict=True)])
 
-    return Accuracy()
+    return Ratio()
 
 
 def _ter(tokenize: str, lowercase: bool) -> Any:
@@ -141,6 +178,8 @@ METRICS = {
     "chrf++": MetricKind("chrF2++", True, partial(_chrf, word_order=2)),
     "ter": MetricKind("TER", False, _ter),
     "accuracy": MetricKind("accuracy", True, _accuracy),
+    "wer": MetricKind("WER", False, partial(_error_rate, unit="words")),
+    "cer": MetricKind("CER", False, partial(_error_rate, unit="characters")),
 }
 
 

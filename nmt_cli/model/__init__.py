@@ -6,6 +6,7 @@ scores               how well a source position matches a query
 attention            score, softmax, weighted sum; local attention, several heads, hard attention
 lstmn                a recurrent layer that attends to all its past states
 encoder              source words → h_i, in one direction or both; the bridge h → s_0
+frame_encoder        the frames of a recording → fewer h_i, in a pyramid
 image_encoder        an image or its features → h_i, one for each cell of a grid
 copying              a switch between generating a word and copying one from the source
 decoder              what decoders share: memory, state, layers; the readout s_t, y_{t-1}, c_t → features

@@ -14,6 +14,7 @@ from nmt_cli.model.copying import copied_weight, copies_of, mixture
 from nmt_cli.model.decoder import Decoded, Decoder
 from nmt_cli.model.encoder import Bridge, Encoder, reversal, take
 from nmt_cli.model.fast.cross_entropy import chunked_cross_entropy
+from nmt_cli.model.frame_encoder import FrameEncoder
 from nmt_cli.model.image_encoder import ImageEncoder
 from nmt_cli.model.loss import (
     BASELINE_DECAY,
@@ -89,7 +90,8 @@ class Seq2Seq(nn.Module):
     def encode(self, source: Tensor, lengths: Tensor) -> Memory:
         """Source (B, S) with `lengths` (B,) on the CPU → memory; a language model ignores the source.
 
-        An image is (B, height, width, 3), or its features (B, S, D); its length is not needed.
+        An image is (B, height, width, 3), or its features (B, S, D); its length is not needed. A recording is frames
+        (B, S, D); its memory has fewer positions.
         If the encoder reads the source backwards (Sutskever et al. 2014, section 3.3), memory is in source order again.
         """
         if isinstance(self.encoder, ImageEncoder):
@@ -98,6 +100,10 @@ class Seq2Seq(nn.Module):
             found: Memory = self.decoder.build_memory(encoded.states, self.bridge(encoded, mask), mask)
             return found
         mask = padding_mask(lengths, source.shape[1], source.device)  # (B, S)
+        if isinstance(self.encoder, FrameEncoder):
+            encoded, mask = self.encoder(source.to(self.vocabulary.weight.dtype), mask)  # (B, S', H), (B, S')
+            heard: Memory = self.decoder.build_memory(encoded.states, self.bridge(encoded, mask), mask)
+            return heard
         if self.encoder is None:
             if isinstance(self.decoder, TransformerDecoder):
                 return TransformerMemory(mask, ())
@@ -270,9 +276,9 @@ class Seq2Seq(nn.Module):
     def empty_batch(self) -> Batch:
         """A batch without content, for a process that has none in this update."""
         batch = collate([[]], [[]])
-        return (
-            batch._replace(source=self.encoder.blank()) if isinstance(self.encoder, ImageEncoder) else batch
-        )
+        if isinstance(self.encoder, ImageEncoder | FrameEncoder):
+            return batch._replace(source=self.encoder.blank())
+        return batch
 
     @torch.no_grad()
     def learn_baseline(self, loss: Loss) -> None:
@@ -299,10 +305,12 @@ class Seq2Seq(nn.Module):
         return x
 
 
-def build_encoder(config: ModelConfig) -> Encoder | TransformerEncoder | ImageEncoder | None:
+def build_encoder(config: ModelConfig) -> Encoder | TransformerEncoder | ImageEncoder | FrameEncoder | None:
     """The encoder that the settings need; a language model has none."""
     if config.reads_images:
         return ImageEncoder(config)
+    if config.reads_frames:
+        return FrameEncoder(config)
     if config.is_language_model:
         return None
     return TransformerEncoder(config) if config.cell == "transformer" else Encoder(config)
@@ -354,7 +362,7 @@ def blank_model(
     with torch.random.fork_rng(devices=[]):
         target_words = _words(target_vocabulary_size, config.embedding_size)
         source_words = target_words
-        if tying != "all" and not config.is_language_model and not config.reads_images:
+        if tying != "all" and not config.is_language_model and config.source == "text":
             source_words = _words(source_vocabulary_size, config.embedding_size)
         return Seq2Seq(config, source_words, target_words, tied=tying != "none")
 
@@ -386,8 +394,8 @@ def initialize(model: Seq2Seq, generator: torch.Generator) -> None:
     word vectors          normal with standard deviation 1/√E; that of <pad> is 0
     biases                0, but 1 for the forget gate of an LSTM                   (Jozefowicz et al. 2015)
 
-    Recurrent translation models learn attention much sooner (docs/experiments.md) if word vectors start with 2/√E, and
-    the vocabulary, tied to them or not, with 2/√F.
+    Recurrent models of text and speech learn attention much sooner (docs/experiments.md) if word vectors start with
+    2/√E, and the vocabulary, tied to them or not, with 2/√F.
     """
     for module in model.modules():
         if isinstance(module, nn.RNNBase):
@@ -408,7 +416,7 @@ def initialize(model: Seq2Seq, generator: torch.Generator) -> None:
             nn.init.normal_(module.weight, std=module.embedding_dim**-0.5, generator=generator)
             if module.padding_idx is not None:
                 module.weight[PAD] = 0
-    if isinstance(model.encoder, Encoder):
+    if isinstance(model.encoder, Encoder | FrameEncoder):
         vocabulary = model.vocabulary.weight
         if vocabulary is not model.target_words.weight:
             nn.init.normal_(vocabulary, std=vocabulary.shape[1] ** -0.5, generator=generator)

@@ -5,6 +5,7 @@ pipeline        all stages in order
 splits          cleaned training pairs, which are kept, and a log of those dropped; validation and test sets
 alignments      given word alignments, read along with the training pairs
 captions        the same for captioned images
+transcripts     the same for recordings with transcripts
 encoding        the file of cleaned pairs; their token ids, the filters that need them, and statistics
 token_links     from links between words to links between their tokens
 card            the data card

@@ -2,7 +2,7 @@
 
 The captions are cleaned as monolingual text is. Every image is decoded once and stored once; a pair has its number.
 A training image that cannot be decoded is reported and dropped with its captions; one of a validation or test set is
-an error, because those sets are never changed.
+an error, because those sets are never changed. `transcripts` does the same with recordings.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmt_cli.config.data import DEFAULT_SIZE
 from nmt_cli.corpus.block import Block
-from nmt_cli.corpus.captions import CaptionedImage, CaptionSpec, parse_caption_spec, read_captions
+from nmt_cli.corpus.captions import MediaItem, MediaSpec, parse_caption_spec, read_captions
 from nmt_cli.corpus.cleaning import Cleaner, Dropped, Normalization, read_replacements
 from nmt_cli.corpus.images import ImageReader
+from nmt_cli.corpus.transcripts import parse_transcript_spec
 from nmt_cli.data.directory import CorpusRows, SplitWriter
 from nmt_cli.data.images import Boxes, ImageWriter, write_objects
 from nmt_cli.errors import CorpusError, DataWarning
@@ -35,26 +36,25 @@ from nmt_cli.vocabulary import Vocabularies
 from nmt_cli.vocabulary.token_ids import Ragged
 
 HELD_OUT = ("valid", "test")
-BAD_IMAGE = "bad_image"
 _AT_ONCE = 256  # images that are decoded together
 _MOST_HELD_OUT = 0.05  # of the training images
 _CHARACTERS_PER_PIECE = 100
 
 
 @dataclass
-class ImageSet:
-    """The images of a split with their captions."""
+class MediaSet:
+    """The images of a split with their captions, or its recordings with their transcripts."""
 
     name: str
     origin: str = ""
-    images: list[CaptionedImage] = field(default_factory=list)
+    images: list[MediaItem] = field(default_factory=list)
     corpora: list[int] = field(default_factory=list)  # of each image: which of the --train corpora
 
 
-class StoredImage(NamedTuple):
-    """An image as it is stored."""
+class StoredItem(NamedTuple):
+    """An image or recording as it is stored."""
 
-    image: CaptionedImage
+    image: MediaItem
     corpus: int
     content: NDArray[np.generic]
     boxes: Boxes
@@ -68,20 +68,28 @@ def preprocess_images(
     vocabularies: Vocabularies | None,
 ) -> DataCard:
     """Write the data directory and return its card; without `vocabularies`, one is trained on the captions."""
-    return _Run(request, report, directory, drop_log).execute(vocabularies)
+    return MediaRun(request, report, directory, drop_log).execute(vocabularies)
 
 
-def parse_specs(request: PreprocessRequest) -> dict[str, list[CaptionSpec]]:
+def parse_specs(request: PreprocessRequest) -> dict[str, list[MediaSpec]]:
     """The corpora of each split; mistakes in their names are found before any work."""
     splits = {"train": request.train, "valid": request.valid, "test": request.test}
     return {
-        name: [parse_caption_spec(text, request.target_lang) for text in texts]
+        name: [
+            parse_transcript_spec(text)
+            if request.has_audio
+            else parse_caption_spec(text, request.target_lang)
+            for text in texts
+        ]
         for name, texts in splits.items()
     }
 
 
-class _Run:
+class MediaRun:
     """One run of the pipeline, with the state that its stages share."""
+
+    noun, text_noun, stage = "image", "caption", "decoding"  # as messages call them
+    bad = "bad_image"  # why one that cannot be decoded is dropped
 
     def __init__(
         self, request: PreprocessRequest, report: Reporter, directory: Path, drop_log: DropLog
@@ -90,8 +98,35 @@ class _Run:
         self.config = request.settings.config.data
         table = self.config.normalization
         self.normalization = Normalization(self.config.lowercase, read_replacements(table) if table else ())
-        self.reader = ImageReader(request.images, self.config.image_size)
         self.warnings: list[DataWarning] = []
+        self.media: dict[str, tuple[str, ...]] = {}  # of each split, the figures that the card shows
+        self.open_reader()
+
+    # What is different for recordings.
+
+    def open_reader(self) -> None:
+        """Prepare to read the images."""
+        self.reader = ImageReader(self.request.images, self.config.image_size)
+
+    def read(self, item: MediaItem) -> tuple[NDArray[Any], Boxes] | CorpusError:
+        """An image as it is stored and its objects, or what is wrong with it."""
+        return self.reader(item)
+
+    def items(self, spec: MediaSpec) -> Iterator[MediaItem]:
+        """All images of a corpus."""
+        return read_captions(spec)
+
+    def writer(self, split: str) -> ImageWriter:
+        """Stores the images of a split."""
+        return ImageWriter(self.directory / images_name(split), *self.reader.layout)
+
+    def is_too_long(self, content: NDArray[Any]) -> bool:
+        """Whether a recording is too long to train on."""
+        return False
+
+    def figures(self, items: int, pairs: int, writer: ImageWriter) -> tuple[str, ...]:
+        """The row of the card for a split, as `media_headings` of the card says."""
+        return f"{items:,}", f"{pairs / max(1, items):.2f}"
 
     def execute(self, vocabularies: Vocabularies | None) -> DataCard:
         """All stages in order."""
@@ -102,9 +137,9 @@ class _Run:
         heldout = sorted(heldout + self._hold_out(train, missing), key=lambda each: HELD_OUT.index(each.name))
         if vocabularies is None:
             vocabularies = self._train_vocabularies(train)
-        splits, images = {}, {}
+        splits = {}
         for each in (train, *heldout):
-            splits[each.name], kept, images[each.name] = self._write(each, vocabularies)
+            splits[each.name], kept = self._write(each, vocabularies)
             if each is train:
                 ends = np.cumsum(
                     [sum(corpus == number for corpus in kept) for number in range(len(specs["train"]))]
@@ -123,38 +158,40 @@ class _Run:
             drop_log=self.drop_log,
             warnings=self.warnings,
             vocabularies=vocabularies,
-            images=images,
+            media=self.media,
         )
         finish_directory(card, self.directory, self.normalization)
         return card
 
-    def _read_heldout(self, name: str, specs: Sequence[CaptionSpec]) -> ImageSet:
-        images = [image for spec in specs for image in read_captions(spec)]
+    def _read_heldout(self, name: str, specs: Sequence[MediaSpec]) -> MediaSet:
+        images = [image for spec in specs for image in self.items(spec)]
         for image in images:
-            if not any(caption.strip() for caption in image.captions):
+            if not any(caption.strip() for caption in image.texts):
                 raise CorpusError(
-                    f"{image.name} has no caption", hint=f"every image of the {name} set needs one: remove it"
+                    f"{image.name} has no {self.text_noun}",
+                    hint=f"every {self.noun} of the {name} set needs one: remove it",
                 )
         if not images:
             raise CorpusError(
-                f"the {name} set is empty", hint=f"leave out --{name}, or give captions of images"
+                f"the {name} set is empty",
+                hint=f"leave out --{name}, or give {self.text_noun}s of {self.noun}s",
             )
-        return ImageSet(name, " + ".join(spec.text for spec in specs), images, [0] * len(images))
+        return MediaSet(name, " + ".join(spec.text for spec in specs), images, [0] * len(images))
 
-    def _read_train(self, specs: Sequence[CaptionSpec], known: set[str]) -> tuple[ImageSet, list[int]]:
+    def _read_train(self, specs: Sequence[MediaSpec], known: set[str]) -> tuple[MediaSet, list[int]]:
         """The training images with the captions that pass the filters, and how many captions were read."""
         cleaner = Cleaner(self.config, self.normalization, monolingual=True)
-        train, read = ImageSet("train"), [0] * len(specs)
+        train, read = MediaSet("train"), [0] * len(specs)
         for number, spec in enumerate(specs):
-            for image in read_captions(spec):
-                read[number] += len(image.captions)
+            for image in self.items(spec):
+                read[number] += len(image.texts)
                 self.report(Progress("reading and cleaning", sum(read)))
                 if image.name in known and self.config.in_heldout:
                     self._drop(number, image, "in_heldout")
                     continue
-                lines = [image.line] * len(image.captions)
-                names = [image.name] * len(image.captions)
-                cleaned = cleaner.clean(number, Block(1, names, list(image.captions), {}, numbers=lines))
+                lines = [image.line] * len(image.texts)
+                names = [image.name] * len(image.texts)
+                cleaned = cleaner.clean(number, Block(1, names, list(image.texts), {}, numbers=lines))
                 self.drop_log.add(cleaned.dropped)
                 captions = cleaned.target
                 if self.config.duplicate:
@@ -164,15 +201,15 @@ class _Run:
                         for _ in range(len(cleaned.target) - len(captions))
                     )
                 if captions:
-                    train.images.append(image._replace(captions=tuple(captions)))
+                    train.images.append(image._replace(texts=tuple(captions)))
                     train.corpora.append(number)
         if not train.images:
             raise self._nothing_left()
         return train, read
 
-    def _hold_out(self, train: ImageSet, missing: Sequence[str]) -> list[ImageSet]:
+    def _hold_out(self, train: MediaSet, missing: Sequence[str]) -> list[MediaSet]:
         """Draw whole images, with all their captions, for the sets that were not given."""
-        found: list[ImageSet] = []
+        found: list[MediaSet] = []
         order = list(range(len(train.images)))
         Random(f"held-out images {self.config.seed}").shuffle(order)
         for name in missing:
@@ -180,20 +217,20 @@ class _Run:
             if getattr(self.config, f"{name}_size") and not wanted:
                 self._warn(
                     f"no-{name}",
-                    f"there are too few training images to hold out a {name} set",
+                    f"there are too few training {self.noun}s to hold out a {name} set",
                     f"give --{name} SPEC",
                 )
             rows, order = sorted(order[:wanted]), order[wanted:]
             images = [train.images[row] for row in rows]
-            found += [ImageSet(name, FROM_TRAIN, images, [0] * wanted)] if wanted else []
+            found += [MediaSet(name, FROM_TRAIN, images, [0] * wanted)] if wanted else []
         rows = sorted(order)
         train.images = [train.images[row] for row in rows]
         train.corpora = [train.corpora[row] for row in rows]
         return found
 
-    def _train_vocabularies(self, train: ImageSet) -> Vocabularies:
+    def _train_vocabularies(self, train: MediaSet) -> Vocabularies:
         self.report(Progress("building the vocabulary", 0))
-        captions = [self.normalization(text) for image in train.images for text in image.captions]
+        captions = [self.normalization(text) for image in train.images for text in image.texts]
         length, characters = sum(map(len, captions)), set("".join(captions))
         most = min(DEFAULT_SIZE, 4 + 256 + len(characters) + length // _CHARACTERS_PER_PIECE)
         settings = self.request.settings.config.vocabulary
@@ -202,15 +239,15 @@ class _Run:
         drawn = [text for text in captions if share >= 1 or random.random() < share]
         return Vocabularies.train(lambda sides: iter(drawn), settings, most=most)
 
-    def _write(self, part: ImageSet, vocabularies: Vocabularies) -> tuple[SplitStatistics, list[int], int]:
-        """Write the images and the pairs of a split; its statistics, the corpus of each pair, the number of images."""
+    def _write(self, part: MediaSet, vocabularies: Vocabularies) -> tuple[SplitStatistics, list[int]]:
+        """Write the images and the pairs of a split; its statistics, and the corpus of each pair."""
         is_train = part.name == "train"
         encoder = PageEncoder(vocabularies, self.config if is_train else None)
         statistics, kept, objects, names = SplitStatistics(), list[int](), list[Boxes](), list[str]()
         captions: list[str] = []
         sizes = max(1, len(part.images)), len(vocabularies.target)
         with (
-            ImageWriter(self.directory / images_name(part.name), *self.reader.layout) as images,
+            self.writer(part.name) as images,
             SplitWriter(self.directory / f"{part.name}.arrow", *sizes) as writer,
         ):
             for block in self._decoded(part):
@@ -237,34 +274,41 @@ class _Run:
         if not is_train:
             self._write_text(part.name, names, captions)
             write_objects(self.directory, part.name, objects)
-        return statistics, kept, images.count
+        self.media[part.name] = self.figures(len(objects), statistics.pairs, images)
+        return statistics, kept
 
-    def _decoded(self, part: ImageSet) -> Iterator[list[StoredImage]]:
+    def _decoded(self, part: MediaSet) -> Iterator[list[StoredItem]]:
         """Blocks of images with their content; those that cannot be decoded are left out."""
         with ThreadPoolExecutor(self.request.workers) as pool:
             for first in range(0, len(part.images), _AT_ONCE):
                 images = part.images[first : first + _AT_ONCE]
-                block: list[StoredImage] = []
-                for number, found in enumerate(pool.map(self.reader, images), start=first):
+                block: list[StoredItem] = []
+                for number, found in enumerate(pool.map(self.read, images), start=first):
                     image, corpus = part.images[number], part.corpora[number]
                     if isinstance(found, CorpusError):
                         self._refuse(part, image, corpus, found)
+                    elif part.name == "train" and self.is_too_long(found[0]):
+                        self._drop(corpus, image, "too_long")
                     else:
-                        block.append(StoredImage(image, corpus, *found))
-                self.report(Progress(f"decoding {part.name} images", first + len(images), len(part.images)))
+                        block.append(StoredItem(image, corpus, *found))
+                done = Progress(
+                    f"{self.stage} {part.name} {self.noun}s", first + len(images), len(part.images)
+                )
+                self.report(done)
                 yield block
 
-    def _refuse(self, part: ImageSet, image: CaptionedImage, corpus: int, error: CorpusError) -> None:
+    def _refuse(self, part: MediaSet, image: MediaItem, corpus: int, error: CorpusError) -> None:
         if part.name != "train":
             raise CorpusError(
-                error.message, hint=f"every image of the {part.name} set is needed: {error.hint}"
+                error.message, hint=f"every {self.noun} of the {part.name} set is needed: {error.hint}"
             )
-        self._drop(corpus, image, BAD_IMAGE)
-        self._warn("bad-image", error.message, "its captions are not trained on; " + error.hint)
+        self._drop(corpus, image, self.bad)
+        hint = f"its {self.text_noun}s are not trained on; {error.hint}"
+        self._warn(self.bad.replace("_", "-"), error.message, hint)
 
-    def _page(self, block: Sequence[StoredImage]) -> Page:
+    def _page(self, block: Sequence[StoredItem]) -> Page:
         """One row for each caption."""
-        rows = [(each, text) for each in block for text in each.image.captions]
+        rows = [(each, text) for each in block for text in each.image.texts]
         return Page(
             0,
             np.array([each.corpus for each, _ in rows], np.uint16),
@@ -273,8 +317,8 @@ class _Run:
             [text for _, text in rows],
         )
 
-    def _drop(self, corpus: int, image: CaptionedImage, reason: str) -> None:
-        self.drop_log.add(Dropped(corpus, image.line, reason, image.name, text) for text in image.captions)
+    def _drop(self, corpus: int, image: MediaItem, reason: str) -> None:
+        self.drop_log.add(Dropped(corpus, image.line, reason, image.name, text) for text in image.texts)
 
     def _warn(self, name: str, message: str, hint: str) -> None:
         self.warnings.append(DataWarning(name, message, hint))
@@ -288,6 +332,6 @@ class _Run:
 
     def _nothing_left(self) -> CorpusError:
         return CorpusError(
-            f"all training captions were dropped: {self.drop_log.summary() or 'there are none'}",
-            hint="list all dropped captions with --dropped FILE; --keep-all disables the filters",
+            f"all training {self.text_noun}s were dropped: {self.drop_log.summary() or 'there are none'}",
+            hint=f"list all dropped {self.text_noun}s with --dropped FILE; --keep-all disables the filters",
         )

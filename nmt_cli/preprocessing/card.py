@@ -43,19 +43,21 @@ class DataCard:
     drop_log: DropLog
     warnings: Sequence[DataWarning]
     vocabularies: Vocabularies
-    images: dict[str, int] | None = None  # of each split, if the sources are images
+    media: dict[str, tuple[str, ...]] | None = (
+        None  # of each split: images, or recordings, and another figure
+    )
     links: Sequence[LinkStatistics] | None = None  # of each --train corpus, if word alignments were given
 
     @property
     def _unit(self) -> str:
-        if self.request.has_images:
-            return "captions"
+        if self.request.has_media:
+            return "captions" if self.request.has_images else "transcripts"
         return "lines" if self.request.is_monolingual else "pairs"
 
     @property
     def _is_one_sided(self) -> bool:
         """Whether only the target is text."""
-        return self.request.is_monolingual or self.request.has_images
+        return self.request.is_monolingual or self.request.has_media
 
     def tables(self) -> Iterator[CardTable]:
         """The figures as tables, formatted."""
@@ -83,15 +85,13 @@ class DataCard:
             (name, language, f"{split.pairs:,}", *_figures(side))
             for name, split in self.splits.items()
             for language, side in ((source, split.source), (target, split.target))
-            if language and not (self.request.has_images and side is split.source)
+            if language and not (self.request.has_media and side is split.source)
         ]
         yield CardTable("Tokens", headings, rows)
-        if self.images is not None:
-            counts_of = [
-                (name, f"{count:,}", f"{self.splits[name].pairs / max(1, count):.2f}")
-                for name, count in self.images.items()
-            ]
-            yield CardTable("Images", ("split", "images", "captions per image"), counts_of)
+        if self.media is not None:
+            names = ("images", "captions per image") if self.request.has_images else ("recordings", "minutes")
+            rows = [(name, *figures) for name, figures in self.media.items()]
+            yield CardTable(names[0].capitalize(), ("split", *names), rows)
         if self.links is not None:
             yield self._alignments(self.links)
         yield CardTable("Vocabulary and memory", ("what", "value"), list(self._vocabulary_and_memory()))
@@ -149,7 +149,7 @@ class DataCard:
                 name: {"origin": self.origins.get(name, "the training corpora"), **split.to_json()}
                 for name, split in self.splits.items()
             },
-            **({} if self.images is None else {"images": self.images}),
+            **self._media_json(),
             **({} if self.links is None else {"alignments": [*self._alignments_json(self.links)]}),
             "vocabulary": {
                 "kind": vocabularies.source.kind,
@@ -165,6 +165,13 @@ class DataCard:
     def _alignments_json(self, links: Sequence[LinkStatistics]) -> Iterator[dict[str, object]]:
         for path, each in zip(self.request.alignments, links, strict=True):
             yield {"file": str(path), **asdict(each)}
+
+    def _media_json(self) -> dict[str, object]:
+        """How many images or recordings each split has."""
+        if self.media is None:
+            return {}
+        counts = {name: int(figures[0].replace(",", "")) for name, figures in self.media.items()}
+        return {"images" if self.request.has_images else "recordings": counts}
 
     def to_markdown(self) -> str:
         """The content of data-card.md."""

@@ -29,14 +29,21 @@ from nmt_cli.data.directory import CorpusRows, SplitWriter
 from nmt_cli.errors import CorpusError, DataWarning, UsageError
 from nmt_cli.files.atomic import MANIFEST, new_directory, new_file
 from nmt_cli.files.byte_stream import Progress
-from nmt_cli.files.languages import IMAGE, check_language
+from nmt_cli.files.languages import AUDIO, IMAGE, check_language
 from nmt_cli.files.manifest import Manifest, data_refusal
 from nmt_cli.preprocessing.alignments import AlignmentFile, check_alignments
 from nmt_cli.preprocessing.captions import parse_specs, preprocess_images
 from nmt_cli.preprocessing.card import DataCard, finish_directory
 from nmt_cli.preprocessing.encoding import LinkStatistics, PageEncoder, SplitStatistics, SpoolEncoder
-from nmt_cli.preprocessing.request import PreprocessRequest, Reporter, for_monolingual_text, with_vocabulary
+from nmt_cli.preprocessing.request import (
+    PreprocessRequest,
+    Reporter,
+    for_monolingual_text,
+    for_recordings,
+    with_vocabulary,
+)
 from nmt_cli.preprocessing.splits import DropLog, HeldOutSet, TrainingText, read_heldout
+from nmt_cli.preprocessing.transcripts import preprocess_recordings
 from nmt_cli.runtime.placeholders import SYMBOLS
 from nmt_cli.vocabulary import Vocabularies
 
@@ -47,21 +54,24 @@ _CHARACTERS_PER_PIECE = 100
 
 def preprocess(request: PreprocessRequest, report: Reporter = lambda report: None) -> DataCard:
     """Write the data directory `request.out` and return its data card."""
-    if request.has_images:
-        request = replace(request, source_lang=IMAGE)
+    if request.has_media:
+        request = replace(request, source_lang=IMAGE if request.has_images else AUDIO)
     for language in (request.source_lang, request.target_lang)[request.is_monolingual :]:
         check_language(language)
     if not request.train:
         raise UsageError("there is no training corpus", hint="give at least one with --train SPEC")
     if request.is_monolingual:
         request = replace(request, settings=for_monolingual_text(request.settings))
-    if request.has_images:
+    if request.has_media:
+        what = "images" if request.has_images else "recordings"
         if request.alignments:
             raise UsageError(
-                "--alignments cannot be used together with --images",
-                hint="leave it out: it links words, and the sources are images",
+                f"--alignments cannot be used together with --{'images' if request.has_images else 'audio'}",
+                hint=f"leave it out: it links words, and the sources are {what}",
             )
-        settings = for_monolingual_text(request.settings, what="the sources are images")
+        settings = for_monolingual_text(request.settings, what=f"the sources are {what}")
+        if request.has_audio and request.vocabulary is None:
+            settings = for_recordings(settings)
         request = replace(request, settings=settings)
         specs, paths = (
             {},
@@ -82,8 +92,9 @@ def preprocess(request: PreprocessRequest, report: Reporter = lambda report: Non
         _drop_log(request) as drop_log,
         WorkerPool(request.workers) as pool,
     ):
-        if request.has_images:
-            return preprocess_images(request, report, directory, drop_log, vocabularies)
+        if request.has_media:
+            run = preprocess_images if request.has_images else preprocess_recordings
+            return run(request, report, directory, drop_log, vocabularies)
         return _Run(request, report, directory, drop_log, pool).execute(specs, vocabularies)
 
 

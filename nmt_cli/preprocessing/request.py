@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from nmt_cli.config import Resolved, VocabularyConfig, resolve
 from nmt_cli.errors import DataWarning, UsageError
@@ -15,13 +16,14 @@ from nmt_cli.vocabulary import Vocabularies
 class PreprocessRequest:
     """What to read, where to write, and with which settings."""
 
-    source_lang: str  # "": monolingual text; "image": captioned images
+    source_lang: str  # "": monolingual text; "image": captioned images; "audio": recordings
     target_lang: str
     train: Sequence[str]  # SPECs
     valid: Sequence[str] = ()
     test: Sequence[str] = ()
     alignments: Sequence[Path] = ()  # word alignments of each training corpus, or none
     images: Sequence[Path] = ()  # folders of images, or a file of features; for captioned images only
+    audio: Sequence[Path] = ()  # folders of recordings; for transcripts only
     out: Path
     settings: Resolved = field(default_factory=resolve)
     vocabulary: Path | None = None  # a directory with sentencepiece models to use instead of training one
@@ -38,6 +40,16 @@ class PreprocessRequest:
     def has_images(self) -> bool:
         """Whether the sources are images."""
         return bool(self.images)
+
+    @property
+    def has_audio(self) -> bool:
+        """Whether the sources are recordings."""
+        return bool(self.audio)
+
+    @property
+    def has_media(self) -> bool:
+        """Whether the sources are images or recordings, and only the target is text."""
+        return self.has_images or self.has_audio
 
 
 Report = Progress | DataWarning
@@ -97,3 +109,18 @@ def for_monolingual_text(settings: Resolved, *, what: str = "the text is monolin
     layers = {f"data.{name}": "monolingual text" for name in off}
     config = config.model_copy(update={"data": config.data.model_copy(update=off)})
     return Resolved(config, {**settings.provenance, **layers})
+
+
+def for_recordings(settings: Resolved) -> Resolved:
+    """The settings for transcripts: characters instead of subwords, of which there may be many, unless set."""
+    values: dict[str, tuple[str, Any]] = {
+        "vocabulary.kind": ("vocabulary", "char"),
+        "data.max_tokens": ("data", 1000),
+    }
+    config, layers = settings.config, dict(settings.provenance)
+    for name, (section, value) in values.items():
+        if layers[name] == "default":
+            changed = getattr(config, section).model_copy(update={name.partition(".")[2]: value})
+            config = config.model_copy(update={section: changed})
+            layers[name] = "recordings"
+    return Resolved(config, layers)

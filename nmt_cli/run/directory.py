@@ -6,7 +6,7 @@
     model.safetensors        the model: the best checkpoint, or the average of the best
     shared.model             the vocabulary, or source.model and target.model
     normalization.tsv        replacements to apply to text, if any
-    valid.*, test.*          raw text; for captions also the images
+    valid.*, test.*          raw text; also the images of captions, or the frames of recordings
 
     README.md                model card
     metrics.jsonl            one line per report of training, drawn in curves.svg
@@ -32,17 +32,18 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import torch
 
 from nmt_cli.config import Config, Resolved
 from nmt_cli.corpus.cleaning import Normalization, parse_replacements, placeholder_symbols
 from nmt_cli.data.images import Boxes, Images, read_objects
+from nmt_cli.data.recordings import Recordings
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files.atomic import FileFacts, cannot_write, new_directory
 from nmt_cli.files.guarded import GuardedDirectory, read_all
-from nmt_cli.files.languages import images_name, objects_name, text_names
+from nmt_cli.files.languages import frame_ends_name, frames_name, images_name, objects_name, text_names
 from nmt_cli.files.manifest import Manifest, run_refusal, write_manifest
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.seq2seq import blank_model, expected_weights
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
 NORMALIZATION = "normalization.tsv"
 HELD_OUT = ("valid", "test")
+Reads = Literal["text", "image", "audio"]  # what the sources of a model are
 _RECOPY = "copy the whole directory again, or train a new model"
 
 
@@ -137,6 +139,10 @@ class RunDirectory:
             raise DirectoryError(f"{one} and {other} have different numbers of lines", hint=_RECOPY)
         return source, target
 
+    def recordings(self, split: str) -> Recordings | None:
+        """The recordings of the validation or test set, in the order of their numbers, if there are any."""
+        return Recordings.open_verified(self.files, split) if frames_name(split) in self.files else None
+
     def images(self, split: str) -> Images | None:
         """The images of the validation or test set, in the order of their numbers, if the sources are images."""
         return Images.open_verified(self.files, split) if images_name(split) in self.files else None
@@ -146,20 +152,36 @@ class RunDirectory:
         images = self.images(split)
         return None if images is None else read_objects(self.files, split, len(images))
 
-    def check_kind(self, *, language_model: bool = False, images: bool = False) -> None:
+    @property
+    def reads(self) -> Reads:
+        """What the sources of the model are."""
+        model = self.config.model
+        return "image" if model.reads_images else "audio" if model.reads_frames else "text"
+
+    def check_kind(self, *, language_model: bool = False, reads: Reads = "text") -> None:
         """Raise an error if this model is of another kind than the command needs: by default, one that translates."""
         model = self.config.model
-        if model.is_language_model == language_model and model.reads_images == images:
+        if model.is_language_model == language_model and self.reads == reads:
             return
+        if model.reads_frames:
+            raise UsageError(
+                f"{self.path} is a speech recognition model, whose sources are recordings",
+                hint=f"use nmt transcribe {self.path} FILE, nmt explain or nmt evaluate",
+            )
         if model.reads_images:
             raise UsageError(
                 f"{self.path} is a captioning model, whose sources are images",
                 hint=f"use nmt caption {self.path} IMAGE, nmt explain or nmt evaluate",
             )
-        if images:
+        if reads == "image":
             raise UsageError(
                 f"{self.path} is not a captioning model: its sources are text",
                 hint="train one on images: nmt preprocess --images, then nmt train --preset xu2015",
+            )
+        if reads == "audio":
+            raise UsageError(
+                f"{self.path} is not a speech recognition model: its sources are text",
+                hint="train one on recordings: nmt preprocess --audio, then nmt train --preset chan2016",
             )
         if language_model:
             raise UsageError(
@@ -257,7 +279,8 @@ def _fill(folder: Path, facts: RunFacts, resolved: Resolved, data: DataDirectory
 
 def _texts_of(data: DataDirectory) -> list[str]:
     names = [name for split in HELD_OUT for name in text_names(split, data.source_lang, data.target_lang)]
-    names += [name(split) for split in HELD_OUT for name in (images_name, objects_name)]
+    media = (images_name, objects_name, frames_name, frame_ends_name)
+    names += [name(split) for split in HELD_OUT for name in media]
     names.append(NORMALIZATION)
     return [name for name in names if name in data.files]
 

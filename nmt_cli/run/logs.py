@@ -30,7 +30,8 @@ TENSORBOARD = "tensorboard"
 _MAX_UPDATE = 2**53
 _PREFIX = "events.out.tfevents."  # TensorBoard looks for `tfevents` in the name
 _STEP = ("loss", "perplexity", "learning_rate", "gradient_norm", "tokens_per_second")
-_VALIDATION = ("loss", "perplexity", "bleu", "chrf")
+_SCORES = ("bleu", "chrf", "wer", "cer")
+_VALIDATION = ("loss", "perplexity", *_SCORES)
 _NUMBERS = {*_STEP, *_VALIDATION, "score", "seconds"}
 
 
@@ -112,7 +113,7 @@ def _is_metric(record: Any) -> bool:
         and 0 <= record["update"] <= _MAX_UPDATE
         and all(_is_number(record[key]) or record[key] is None for key in needed)
         and all(record.get(key) is None or _is_number(record[key]) for key in _NUMBERS)
-        and all(isinstance(record[f"{key}_signature"], str) for key in ("bleu", "chrf") if key in record)
+        and all(isinstance(record[f"{key}_signature"], str) for key in _SCORES if key in record)
         and all(type(update) is int for update in averaged)
         and type(record.get("epoch", 0)) is int
     )

@@ -54,6 +54,9 @@ def purpose(run: RunDirectory) -> tuple[str, str]:
     if run.config.model.is_language_model:
         use = "Continue text with: `nmt generate DIRECTORY TEXT`, where DIRECTORY is this one"
         return f"# Language model for {facts.target_lang}", use
+    if run.config.model.reads_frames:
+        use = "Transcribe recordings with: `nmt transcribe DIRECTORY FILE`, where DIRECTORY is this one"
+        return f"# Speech recognition in {facts.target_lang}", use
     if run.config.model.reads_images:
         use = "Describe images with: `nmt caption DIRECTORY IMAGE`, where DIRECTORY is this one"
         return f"# Image captions in {facts.target_lang}", use
@@ -75,7 +78,7 @@ def _scores(best: Mapping[str, Any] | None) -> list[str]:
         "| --- | ---: | --- |",
         *(
             f"| {name} | {best[key]:.1f} | `{cell(best[f'{key}_signature'])}` |"
-            for name, key in (("BLEU", "bleu"), ("chrF2", "chrf"))
+            for name, key in (("WER", "wer"), ("CER", "cer"), ("BLEU", "bleu"), ("chrF2", "chrf"))
             if key in best
         ),
         f"| perplexity | {best['perplexity']:.2f} | per subword token, teacher forcing |",

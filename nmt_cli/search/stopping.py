@@ -116,7 +116,7 @@ _COMPACT_BELOW = 0.9
 # On a CPU, a matrix product with fewer rows is summed in a different order, and so is a softmax over fewer columns: the
 # last bits of a sentence's scores, and in rare cases its translation, would depend on its batch.
 MIN_ROWS = 16
-_MIN_POSITIONS = 16
+MIN_POSITIONS = 16
 CHECK_EVERY = 8  # steps between two checks on an accelerator, where a check waits for the device
 
 
@@ -138,7 +138,7 @@ def rows_to_keep(done: Tensor, remaining: int, width: int) -> Tensor | None:
 
 
 class Sources(Protocol):
-    """The sources of a batch: token ids, or images."""
+    """The sources of a batch: token ids, images or recordings."""
 
     def __len__(self) -> int: ...
 
@@ -163,5 +163,5 @@ def pad_rows(ids: SourcesT) -> SourcesT:
 
 def pad_positions(source: Tensor) -> Tensor:
     """Pad to at least 16 positions: source (B, S) → (B, max(S, 16))"""
-    missing = _MIN_POSITIONS - source.shape[1]
+    missing = MIN_POSITIONS - source.shape[1]
     return source if missing <= 0 else torch.nn.functional.pad(source, (0, missing), value=PAD)

@@ -196,6 +196,8 @@ class ValidationReport:
     best_score: float
     samples: tuple[Sample, ...]
     seconds: float
+    wer: Score | None = None  # of recordings
+    cer: Score | None = None
     final: bool = False  # an extra validation at the end, which is forgotten on resume
     averaged: tuple[int, ...] = ()  # updates whose weights were averaged, if several
 

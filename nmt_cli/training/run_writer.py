@@ -118,7 +118,7 @@ def snapshot(state: RunState, learner: Learner) -> Checkpoint:
 
 
 def _validation_record(report: ValidationReport) -> dict[str, Any]:
-    scores = {"bleu": report.bleu, "chrf": report.chrf}
+    scores = {"bleu": report.bleu, "chrf": report.chrf, "wer": report.wer, "cer": report.cer}
     found = {name: score for name, score in scores.items() if score is not None}
     return {
         "kind": "validation",

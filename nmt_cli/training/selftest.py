@@ -17,6 +17,7 @@ import torch
 from nmt_cli.config import (
     CAPTION_PRESETS,
     LANGUAGE_MODEL_PRESETS,
+    SPEECH_PRESETS,
     TRANSLATION_PRESETS,
     ModelConfig,
     SearchConfig,
@@ -32,6 +33,7 @@ from nmt_cli.training.optimization import Precision, choose_precision
 
 VOCABULARY = 60
 SIDE = 16  # of an image, in pixels
+FRAMES_PER_TOKEN = 5  # of a recording
 UPDATES = 30  # to learn the task
 LEARNED = 0.8  # of the first loss
 SKIPPED = 16  # updates that fp16 may need to find its loss scale
@@ -57,7 +59,7 @@ def selftest(device: str, threads: int | None = None) -> Iterator[Check]:
     """Check everything on this device, and yield each result as soon as it is there."""
     set_threads(threads)
     place = choose_device(device)
-    for preset in (*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS, *CAPTION_PRESETS):
+    for preset in (*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS, *CAPTION_PRESETS, *SPEECH_PRESETS):
         is_language_model = preset in LANGUAGE_MODEL_PRESETS
         yield _checked("loss and gradients", preset, partial(_compare_gradients, preset, place))
         if not is_language_model:
@@ -89,7 +91,7 @@ def _model(preset: str, device: torch.device, **settings: object) -> Seq2Seq:
 
 
 def _batch(preset: str, rows: int, length: int, vocabulary: int = VOCABULARY) -> Batch:
-    """Sentences of several lengths, to be copied; or to be recalled when an image of noise is seen."""
+    """Sentences of several lengths, to be copied; or to be recalled when an image or a recording of noise is met."""
     random = torch.Generator().manual_seed(2)
     sentences = [
         torch.randint(
@@ -101,6 +103,11 @@ def _batch(preset: str, rows: int, length: int, vocabulary: int = VOCABULARY) ->
     if preset in CAPTION_PRESETS:
         images = torch.randint(256, (rows, SIDE, SIDE, 3), dtype=torch.uint8, generator=random)
         batch = batch._replace(source=images)
+    if preset in SPEECH_PRESETS:
+        size = ModelConfig.from_preset(preset).frame_size
+        lengths = batch.source_lengths * FRAMES_PER_TOKEN
+        frames = torch.randn(rows, int(lengths.max()), size, generator=random)
+        batch = batch._replace(source=frames, source_lengths=lengths)
     return batch
 
 

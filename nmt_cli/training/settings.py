@@ -77,8 +77,10 @@ def _with_input_dropout(settings: Resolved) -> Resolved:
 
 def _check_sides(settings: Resolved, data: DataDirectory) -> None:
     model = settings.config.model
-    if (data.images is not None) != model.reads_images:
+    is_media = data.images is not None, data.recordings is not None
+    if is_media != (model.reads_images, model.reads_frames):
         kinds = ("captioned images", "xu2015") if data.images is not None else ("text", "luong2015")
+        kinds = kinds if data.recordings is None else ("recordings", "chan2016")
         raise ConfigError(
             f"model.preset = {model.preset} with model.source = {model.source} cannot be trained on {data.path}, "
             f"which contains {kinds[0]}",
@@ -99,22 +101,26 @@ def _check_sides(settings: Resolved, data: DataDirectory) -> None:
 
 
 def _with_shape(settings: Resolved, data: DataDirectory) -> Resolved:
-    """With what the model must know of the images: whether they are pixels or features, and of which shape."""
-    if data.images is None:
+    """With what the model must know of images or recordings: whether they are pixels or features, and their shape."""
+    media = data.train.media
+    if media is None:
         return settings
-    values: dict[str, Any] = {"model.source": data.images.kind}
-    if data.images.kind == "features":
-        values["model.feature_shape"] = data.images.shape
+    values: dict[str, Any] = {"model.source": media.kind}
+    if media.kind == "frames":
+        (values["model.frame_size"],) = media.shape
+    if media.kind == "features":
+        values["model.feature_shape"] = media.shape
         for name in ("image_grid", "image_network"):  # there is no network
             values[f"model.{name}"] = ModelConfig.model_fields[name].default
     chosen = [name for name in values if _explicit(settings, name) and not _from_preset(settings, name)]
     wrong = [
         f"{name} = {_value(settings, name)}" for name in chosen if _value(settings, name) != values[name]
     ]
+    kind = "recordings" if data.images is None else "images"
     if wrong:
         raise ConfigError(
-            f"{' and '.join(wrong)} does not fit the images in {data.path}",
-            hint=f"leave it out: they are {data.images.kind}, each of shape {data.images.shape}",
+            f"{' and '.join(wrong)} does not fit the {kind} in {data.path}",
+            hint=f"leave it out: they are {media.kind}, each of shape {media.shape}",
         )
     return _replace(settings, values, dict.fromkeys(values, "data directory"))
 

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from nmt_cli.config import Config, SearchConfig, TrainConfig
 from nmt_cli.data.batches import batches_by_length
 from nmt_cli.data.directory import Split
-from nmt_cli.data.images import ImageRows, group_captions, reference_columns
+from nmt_cli.data.images import group_captions, reference_columns
+from nmt_cli.data.media import MediaRows
 from nmt_cli.errors import DirectoryError, TrainingError
-from nmt_cli.metrics import Score, bleu, chrf, tokenizer_for
+from nmt_cli.metrics import Score, bleu, chrf, error_rate, tokenizer_for
 from nmt_cli.model import Seq2Seq
 from nmt_cli.run import RunDirectory
 from nmt_cli.run.weights import load_weights, mean_weights, tensor_bytes
@@ -30,7 +31,7 @@ from nmt_cli.training.distributed import ProcessGroup
 from nmt_cli.training.optimization import Precision
 from nmt_cli.training.reports import Clock, RunState, Sample, SelectionScore, ValidationReport
 from nmt_cli.training.run_writer import RunWriter
-from nmt_cli.translator import Captioner, Details, Translation, Translator
+from nmt_cli.translator import Captioner, Details, MediaTranslator, Transcriber, Translation, Translator
 from nmt_cli.translator.confidence import MAX_SENTENCES
 
 # Times the loss of the uniform distribution. Overfitting may raise the validation loss above that of the uniform
@@ -58,6 +59,8 @@ class Validation:
     bleu: Score | None  # None for a language model
     chrf: Score | None
     samples: tuple[Sample, ...]
+    wer: Score | None = None  # of recordings
+    cer: Score | None = None
 
     @property
     def perplexity(self) -> float:
@@ -68,9 +71,9 @@ class Validation:
         """The score that models are ranked by."""
         if metric == "perplexity":
             return -self.perplexity, -self.loss
-        score = self.bleu if metric == "bleu" else self.chrf
+        score = {"bleu": self.bleu, "chrf": self.chrf, "wer": self.wer}[metric]
         assert score is not None
-        return score.value, -self.loss
+        return -score.value if metric == "wer" else score.value, -self.loss
 
 
 class Validator:
@@ -100,9 +103,9 @@ class Validator:
         rows = np.arange(len(split))
         self._source, self._target = split.sources(rows), split.gather(rows, "target")
         references: list[list[str | None]] = [[*texts[1]]]
-        self._images = self._source if isinstance(self._source, ImageRows) else None
-        if self._images is not None:  # one caption for each image, compared with all of its captions
-            self._images, texts, references = _by_image(self._images, *texts)
+        self._media = self._source if isinstance(self._source, MediaRows) else None
+        if self._media is not None:  # one caption for each image, compared with all of its captions
+            self._media, texts, references = _by_source(self._media, *texts)
         count = min(config.train.validate_sentences or len(texts[0]), len(texts[0]))
         self._texts = texts[0][:count]
         self._references = [column[:count] for column in references]
@@ -133,6 +136,15 @@ class Validator:
             bleu(translations, *self._references, tokenize=tokenizer_for(self._run.facts.target_lang)),
             chrf(translations, *self._references),
             samples,
+            *self._error_rates(translations),
+        )
+
+    def _error_rates(self, transcripts: list[str]) -> tuple[Score, ...]:
+        """WER and CER, if the sources are recordings."""
+        if self._run.reads != "audio":
+            return ()
+        return tuple(
+            error_rate(transcripts, *self._references, unit=unit) for unit in ("words", "characters")
         )
 
     @torch.inference_mode()
@@ -171,11 +183,11 @@ class Validator:
     def _batches(
         self, model: Seq2Seq, texts: list[str], rows: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.int64], list[Translation]]]:
-        """The translations of some texts, or the captions of the images in these rows."""
+        """The translations of some texts, or the texts for the images or recordings in these rows."""
         translator = self._translator(model)
-        if self._images is not None:
-            assert isinstance(translator, Captioner)
-            return translator.caption_batches(self._images.take(rows), texts)
+        if self._media is not None:
+            assert isinstance(translator, MediaTranslator)
+            return translator.describe_batches(self._media.take(rows), texts)
         return translator.batches(texts)
 
     def confident_translations(self, model: Seq2Seq) -> list[Translation]:
@@ -191,13 +203,13 @@ class Validator:
         search: SearchConfig | None = None,
         rows: Sequence[int] | None = None,
     ) -> list[Translation]:
-        """The translations of some texts, or the captions of the images in `rows`, by default the first ones."""
+        """The translations of some texts, or the texts for the sources in `rows`, by default the first ones."""
         translator = self._translator(model, search)
-        if self._images is None:
+        if self._media is None:
             return translator.translate(texts, details=details)
-        assert isinstance(translator, Captioner)
+        assert isinstance(translator, MediaTranslator)
         numbers = np.array(range(len(texts)) if rows is None else rows, np.int64)
-        return translator.caption(self._images.take(numbers), texts, details=details)
+        return translator.describe(self._media.take(numbers), texts, details=details)
 
     def _samples(self, model: Seq2Seq) -> tuple[Sample, ...]:
         if not self._group.is_main or not self._sample_rows:
@@ -214,7 +226,8 @@ class Validator:
         )
 
     def _translator(self, model: Seq2Seq, search: SearchConfig | None = None) -> Translator:
-        kind = Translator if self._images is None else Captioner
+        kinds = {"text": Translator, "image": Captioner, "audio": Transcriber}
+        kind = kinds[self._run.reads]
         return kind(
             model,
             self._run.vocabularies,
@@ -230,10 +243,13 @@ class Validator:
             raise ValidationStopped
 
 
-def _by_image(
-    source: ImageRows, names: list[str], captions: list[str]
-) -> tuple[ImageRows, tuple[list[str], list[str]], list[list[str | None]]]:
-    """Each image once, with its name and first caption; and the columns of its references, None where it has fewer."""
+def _by_source(
+    source: MediaRows, names: list[str], captions: list[str]
+) -> tuple[MediaRows, tuple[list[str], list[str]], list[list[str | None]]]:
+    """Each image or recording once, with its name and first text; and the columns of its references.
+
+    They are None where it has fewer.
+    """
     groups = group_captions(source.numbers, captions)
     first = np.array([rows[0] for rows, _ in groups], np.int64)
     texts = [names[row] for row in first], [captions[row] for row in first]
@@ -333,6 +349,8 @@ class ModelSelection:
             perplexity=validation.perplexity,
             bleu=validation.bleu,
             chrf=validation.chrf,
+            wer=validation.wer,
+            cer=validation.cer,
             score=score[0],
             best=best,
             best_score=self.best_score[0],

@@ -1,7 +1,9 @@
 """Text to text with a model. Reading order:
 
 translator          `Translator`: segment, encode, search in batches of similar length, decode, restore the order
-captioner           `Captioner`: the same with images as sources
+media               `MediaTranslator`: the same with sources that are not text
+captioner           `Captioner`: with images
+transcriber         `Transcriber`: with recordings
 segmentation        lines → segments: normalized, and split where a line is too long
 terminology         terms that translations must contain, and words that they must not
 constraints         terms and banned words as token ids, for search
@@ -15,7 +17,9 @@ confidence          how confident the model is on the validation set, and the th
 """
 
 from nmt_cli.translator.captioner import Captioner
+from nmt_cli.translator.media import MediaTranslator
+from nmt_cli.translator.transcriber import Transcriber
 from nmt_cli.translator.translation import Details, Translation
 from nmt_cli.translator.translator import Translator
 
-__all__ = ["Captioner", "Details", "Translation", "Translator"]
+__all__ = ["Captioner", "Details", "MediaTranslator", "Transcriber", "Translation", "Translator"]

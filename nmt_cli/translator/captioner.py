@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from math import isqrt
 from pathlib import Path
 from typing import Any, Self
@@ -14,27 +13,22 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nmt_cli.corpus.images import FeatureFile, decode_image
-from nmt_cli.data.batch_plan import cut_in_order
 from nmt_cli.data.batches import pad_source
-from nmt_cli.data.images import ImageRows
+from nmt_cli.data.images import ImageRows, Images
+from nmt_cli.data.media import MediaRows
 from nmt_cli.errors import CorpusError
 from nmt_cli.model.image_encoder import ImageEncoder
 from nmt_cli.run import RunDirectory
-from nmt_cli.translator.segmentation import Segment, check_prefixes
-from nmt_cli.translator.translation import Details, Translation
-from nmt_cli.translator.translator import MAX_LOGITS, Translator
+from nmt_cli.translator.media import MediaTranslator
 from nmt_cli.vocabulary.token_ids import Ragged
 
 _AT_ONCE = 64  # images in a batch
 
 
-class Captioner(Translator):
-    """A model that reads images, or an ensemble of such models.
+class Captioner(MediaTranslator):
+    """A model that reads images, or an ensemble of such models. The source pieces of a caption are cells of a grid."""
 
-    The `source` of a caption is the name of its image, its source pieces are the positions of the image.
-    """
-
-    reads_images = True
+    reads = "image"
     image_size: int  # in pixels
     feature_shape: tuple[int, ...] | None  # if the model reads features
 
@@ -64,37 +58,19 @@ class Captioner(Translator):
             )
         return [(f"{path}:{row}", features.row(str(row))) for row in range(len(features))]
 
-    def caption(
-        self,
-        images: ImageRows,
-        names: Sequence[str] | None = None,
-        *,
-        details: Details = Details(),  # noqa: B008 - frozen
-        prefixes: Sequence[str] | None = None,
-    ) -> list[Translation]:
-        """One caption for each image, in the order of the images; `prefixes` is what each of them starts with."""
-        results: dict[int, Translation] = {}
-        for rows, captions in self.caption_batches(images, names, details=details, prefixes=prefixes):
-            results.update(zip(rows.tolist(), captions, strict=True))
-        return [results[row] for row in range(len(images))]
+    caption = MediaTranslator.describe
+    caption_batches = MediaTranslator.describe_batches
 
-    def caption_batches(
-        self,
-        images: ImageRows,
-        names: Sequence[str] | None = None,
-        *,
-        details: Details = Details(),  # noqa: B008 - frozen
-        prefixes: Sequence[str] | None = None,
-    ) -> Iterator[tuple[NDArray[np.int64], list[Translation]]]:
-        """`caption` batch by batch: captions with the indices of their images."""
-        labels = names if names is not None else [""] * len(images)
-        starts = check_prefixes(prefixes, len(images), reverse_target=self.reverse_target)
-        segments = [Segment(*pair, number) for number, pair in enumerate(zip(labels, starts, strict=True))]
-        logits = self.config.width * len(self.vocabularies.target)  # of an image
-        load = np.full(len(images), max(MAX_LOGITS // _AT_ONCE, logits))
-        for run in cut_in_order(load, MAX_LOGITS):
-            rows = np.arange(len(images))[run]
-            yield rows, self._search_batch([segments[row] for row in rows], images.take(rows), details)
+    def rows_of(self, contents: Sequence[NDArray[Any]]) -> ImageRows:
+        """Images as the sources of a batch."""
+        return Images(np.stack(contents)).rows()
+
+    def piece_names(self, sources: MediaRows) -> list[tuple[str, ...]]:
+        """The cells of the grid, the same for all images."""
+        return [position_names(self.positions)] * len(sources)
+
+    def _loads(self, sources: MediaRows) -> tuple[NDArray[np.int64], int]:
+        return np.ones(len(sources), np.int64), _AT_ONCE
 
     @property
     def positions(self) -> int:
@@ -103,15 +79,9 @@ class Captioner(Translator):
         assert isinstance(encoder, ImageEncoder)
         return encoder.positions.num_embeddings
 
-    def _pad(self, sources: Ragged | ImageRows) -> tuple[Tensor, Tensor]:
+    def _pad(self, sources: Ragged | MediaRows) -> tuple[Tensor, Tensor]:
         images, _ = pad_source(sources)
         return images, torch.full((len(images),), self.positions)
-
-    def _search_batch(
-        self, segments: Sequence[Segment], sources: Ragged | ImageRows, details: Details
-    ) -> list[Translation]:
-        pieces = position_names(self.positions)
-        return [_with_pieces(each, pieces) for each in super()._search_batch(segments, sources, details)]
 
 
 def position_names(positions: int) -> tuple[str, ...]:
@@ -120,8 +90,3 @@ def position_names(positions: int) -> tuple[str, ...]:
     if side * side != positions:
         return tuple(str(number + 1) for number in range(positions))
     return tuple(f"{number // side + 1},{number % side + 1}" for number in range(positions))
-
-
-def _with_pieces(caption: Translation, pieces: tuple[str, ...]) -> Translation:
-    n_best = None if caption.n_best is None else tuple(_with_pieces(each, pieces) for each in caption.n_best)
-    return replace(caption, source_pieces=pieces, n_best=n_best)

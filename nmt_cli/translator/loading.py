@@ -12,6 +12,7 @@ from nmt_cli.config import SearchConfig
 from nmt_cli.errors import UsageError
 from nmt_cli.model import Seq2Seq
 from nmt_cli.run import RunDirectory
+from nmt_cli.run.directory import Reads
 
 
 class LoadedModels(NamedTuple):
@@ -29,19 +30,19 @@ def load_models(
     device: torch.device,
     search: SearchConfig | Mapping[str, Any] | None,
     language_model: bool = False,
-    images: bool = False,
+    reads: Reads = "text",
 ) -> LoadedModels:
     """Open the runs, check that they are compatible, and load their weights, verifying their hashes.
 
     search           settings to use instead of those of the first run, or some of them by name
     language_model   whether the runs must be language models or translation models
-    images           whether they must be captioning models
+    reads            what their sources must be
     """
     if not paths:
         raise UsageError("no run directory given", hint="name one or more directories that `nmt train` wrote")
     runs = [RunDirectory.open(path) for path in paths]
     for run in runs:
-        run.check_kind(language_model=language_model, images=images)
+        run.check_kind(language_model=language_model, reads=reads)
     first = runs[0]
     for other in runs[1:]:
         if other.vocabularies != first.vocabularies:

@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self, overload
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 import torch
@@ -26,12 +26,13 @@ from nmt_cli.config.defaults import BATCH_TOKENS, TERMS_CASE, TERMS_INFLECTION, 
 from nmt_cli.corpus.cleaning import Normalization
 from nmt_cli.data.batch_plan import cut_in_order
 from nmt_cli.data.batches import pad_source
-from nmt_cli.data.images import ImageRows
+from nmt_cli.data.media import MediaRows
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.metrics import tokenizer_for
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.device import choose_device
 from nmt_cli.model.fast.step_layout import prepare_for_search
+from nmt_cli.run.directory import Reads
 from nmt_cli.runtime.segments import replace_surrogates
 from nmt_cli.search import Ensemble, ModelScorer, Phrase, Scorer, SearchTree, check_constrained, search
 from nmt_cli.search.stopping import pad_positions, pad_rows
@@ -61,7 +62,7 @@ class Translator:
     It never changes after construction, so any number of threads may use it at the same time.
     """
 
-    reads_images = False  # whether the sources are images instead of text
+    reads: ClassVar[Reads] = "text"  # what the sources are
 
     def __init__(
         self,
@@ -126,7 +127,7 @@ class Translator:
         place = choose_device(device) if isinstance(device, str) else device
         paths = [Path(run) for run in runs]
         loaded = load_models(
-            paths, device=place, search=search, language_model=language_model, images=cls.reads_images
+            paths, device=place, search=search, language_model=language_model, reads=cls.reads
         )
         run, config = loaded.run, loaded.search
         if language_model and config.mbr != "none":
@@ -386,7 +387,7 @@ class Translator:
 
     @torch.inference_mode()
     def _search_batch(
-        self, segments: Sequence[Segment], sources: Ragged | ImageRows, details: Details
+        self, segments: Sequence[Segment], sources: Ragged | MediaRows, details: Details
     ) -> list[Translation]:
         padded = pad_rows(sources) if self.device.type == "cpu" else sources
         padding = len(padded) - len(sources)
@@ -406,7 +407,7 @@ class Translator:
             results = search(
                 self._scorer,
                 memory,
-                lengths,
+                self._memory_lengths(lengths),
                 self.config.without_mbr(n_best=self.config.candidates),
                 banned=target.banned,
                 words=self.terminology.words,
@@ -417,7 +418,7 @@ class Translator:
                 real=len(segments),
                 scores=details.scores or n_best,
                 attention=details.attention or details.alignment,
-                alignment=target.has_unknown and not self.reads_images,
+                alignment=target.has_unknown and self.reads == "text",
                 tree=tree,
             )
         if self.reverse_target:
@@ -443,10 +444,14 @@ class Translator:
     def _bleu_tokenizer(self) -> str:
         return tokenizer_for("" if self.languages is None else self.languages[1])
 
-    def _pad(self, sources: Ragged | ImageRows) -> tuple[Tensor, Tensor]:
+    def _pad(self, sources: Ragged | MediaRows) -> tuple[Tensor, Tensor]:
         """What the encoder reads, and how many positions each source has."""
         source, lengths = pad_source(sources)
         return pad_positions(source) if self.device.type == "cpu" else source, lengths
+
+    def _memory_lengths(self, lengths: Tensor) -> Tensor:
+        """How many positions the memory of each source has (B,), if the source has `lengths` (B,)."""
+        return lengths
 
     def _check_terms(self, *terms: object) -> None:
         if self.reverse_target and any(terms):

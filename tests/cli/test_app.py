@@ -132,6 +132,13 @@ MISTAKES = {
         ["run", "a.png", "--set", "search.nonsense=1"],
         ["run", "a.png", "--device", "gpu"],
     ],
+    "transcribe": [
+        *([place, "a.wav"] for place in NO_RUN),
+        ["run", "a.wav", "--attention"],
+        ["run", "a.wav", "--n-best", "2"],
+        ["run", "a.wav", "--set", "search.nonsense=1"],
+        ["run", "a.wav", "--device", "gpu"],
+    ],
     "explain": [
         *([place, "ba"] for place in NO_RUN),
         ["run"],

@@ -32,6 +32,7 @@ USAGE = {
     "score": "[OPTIONS] RUN_DIR...",
     "selftest": "[OPTIONS]",
     "train": "[OPTIONS] [DATA_DIR] [CONFIG]",
+    "transcribe": "[OPTIONS] RUN_DIR [FILE...]",
     "translate": "[OPTIONS] RUN_DIR... [SENTENCE|FILE...]",
 }
 

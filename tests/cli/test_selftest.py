@@ -16,6 +16,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selftest, "TRANSLATION_PRESETS", ("luong2015",))
     monkeypatch.setattr(selftest, "LANGUAGE_MODEL_PRESETS", ("zaremba2014",))
     monkeypatch.setattr(selftest, "CAPTION_PRESETS", ("xu2015",))
+    monkeypatch.setattr(selftest, "SPEECH_PRESETS", ("chan2016",))
     monkeypatch.setattr(selftest, "_precisions", lambda device: [])  # measures speed with a large model
 
 
@@ -32,9 +33,12 @@ def test_everything_passes_on_a_cpu(nmt: Run) -> None:
         ["ok", "loss"],
         ["ok", "beam"],
         ["ok", "learning"],
+        ["ok", "loss"],
+        ["ok", "beam"],
+        ["ok", "learning"],
         ["ok", "overflow"],
     ]
-    assert "all 9 checks passed" in outcome.stderr
+    assert "all 12 checks passed" in outcome.stderr
 
 
 def test_wrong_results_and_errors_of_a_device_are_reported(nmt: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,6 +58,14 @@ def test_wrong_results_and_errors_of_a_device_are_reported(nmt: Run, monkeypatch
     outcome = nmt("selftest", "--device", "cpu", "--threads", 1)
     assert outcome.code == 1
     failed = [line for line in outcome.stdout.split("\n") if line.startswith("FAILED")]
-    assert ["loss and gradients" in line for line in failed] == [True, False, True, True, False]
+    assert ["loss and gradients" in line for line in failed] == [
+        True,
+        False,
+        True,
+        True,
+        False,
+        True,
+        False,
+    ]
     assert failed[1].endswith("RuntimeError: no kernel image is available")
-    assert "5 of 9 checks failed" in outcome.stderr
+    assert "7 of 12 checks failed" in outcome.stderr

@@ -10,6 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from nmt_cli.config import (
     CAPTION_PRESETS,
     LANGUAGE_MODEL_PRESETS,
+    SPEECH_PRESETS,
     TRANSLATION_PRESETS,
     SearchConfig,
     TrainConfig,
@@ -91,11 +92,14 @@ def make_learner(preset: str, **settings: object) -> Learner:
 
 
 def rank_batch(length: int, preset: str = "luong2015") -> RankBatch:
-    """Two sentences of this length, or two blank images with such captions."""
+    """Two sentences of this length, or two blank images or recordings with such texts."""
     sentences = [[4 + (7 * row + position) % 40 for position in range(length)] for row in range(2)]
     batch = collate(sentences, sentences)
     if preset in CAPTION_PRESETS:
         batch = batch._replace(source=torch.zeros(2, 48, 48, 3, dtype=torch.uint8))
+    if preset in SPEECH_PRESETS:
+        frames = torch.zeros(2, 8 * (length + 1), 40)  # an eighth as many positions: those of a text
+        batch = batch._replace(source=frames, source_lengths=8 * batch.source_lengths)
     return RankBatch(1, 0, batch, 2, len(batch.labels))
 
 
@@ -129,7 +133,7 @@ def _step_operations(preset: str) -> tuple[float, float]:
 def table() -> list[str]:
     """The rows of the table in Markdown."""
     lines = []
-    for preset in (*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS, *CAPTION_PRESETS):
+    for preset in (*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS, *CAPTION_PRESETS, *SPEECH_PRESETS):
         row = operations(preset)
         step, waits = ("" if value is None else f"{value:.1f}" for value in (row.step, row.waits))
         lines.append(f"| `{preset}` | {row.update:,} | {row.per_token:.1f} | {step} | {waits} |")

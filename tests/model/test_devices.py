@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from nmt_cli.config.model import ModelConfig
-from nmt_cli.config.presets import CAPTION_PRESETS
+from nmt_cli.config.presets import CAPTION_PRESETS, SPEECH_PRESETS
 from nmt_cli.data.batches import Batch
 from nmt_cli.errors import UsageError
 from nmt_cli.model import Seq2Seq
@@ -104,9 +104,10 @@ def test_copying_stays_on_one_device(name: str, build: Build, pad: Pad, pairs: P
 
 
 @pytest.mark.parametrize(
-    ("name", "switches"), [*((name, {}) for name in CAPTION_PRESETS), ("xu2015", {"hard_attention": True})]
+    ("name", "switches"),
+    [*((name, {}) for name in (*CAPTION_PRESETS, *SPEECH_PRESETS)), ("xu2015", {"hard_attention": True})],
 )
-def test_a_captioning_model_stays_on_one_device(
+def test_a_model_that_does_not_read_text_stays_on_one_device(
     name: str, switches: dict[str, Any], build: Build, pad: Pad, pairs: Pairs
 ) -> None:
     switches = {"embedding_size": 6, "hidden_size": 8, "word_dropout": 0.1, **switches}
@@ -114,7 +115,9 @@ def test_a_captioning_model_stays_on_one_device(
     model = build(config, training=True, dtype=torch.float32).to("meta")
     batch = pad(pairs)
     images = torch.zeros(len(batch.source), 16, 16, 3, dtype=torch.uint8)
-    batch = batch._replace(source=images).to("meta")
+    if name in SPEECH_PRESETS:
+        images = torch.zeros(len(batch.source), 3 * int(batch.source_lengths.max()), 40)
+    batch = batch._replace(source=images, source_lengths=3 * batch.source_lengths).to("meta")
     with OneDevice():
         update(model, batch)
         assert all(p.grad is not None and p.grad.device.type == "meta" for p in model.parameters())

@@ -13,6 +13,7 @@ from nmt_cli.config import (
     CAPTION_PRESETS,
     LANGUAGE_MODEL_PRESETS,
     PRESETS,
+    SPEECH_PRESETS,
     TRANSLATION_PRESETS,
     ModelConfig,
     resolve,
@@ -135,7 +136,12 @@ def test_there_are_no_weights_for_source_words(name: str, joint: bool) -> None:
 
 
 def test_language_models_are_presets_that_bring_what_follows() -> None:
-    assert list(PRESETS) == [*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS, *CAPTION_PRESETS]
+    assert list(PRESETS) == [
+        *TRANSLATION_PRESETS,
+        *LANGUAGE_MODEL_PRESETS,
+        *CAPTION_PRESETS,
+        *SPEECH_PRESETS,
+    ]
     for name, preset in LANGUAGE_MODEL_PRESETS.items():
         resolved = resolve(assignments=[f"model.preset={name}"])
         assert resolved.config.model == ModelConfig.from_preset(name)

@@ -146,7 +146,7 @@ FORMATS: dict[str, Callable[[Path], Any]] = {
 def test_a_format_gives_each_image_with_all_its_captions(tmp_path: Path, name: str) -> None:
     FORMATS[name](tmp_path / name)
     found = {
-        image.name: image.captions for image in read_captions(parse_caption_spec(str(tmp_path / name), "en"))
+        image.name: image.texts for image in read_captions(parse_caption_spec(str(tmp_path / name), "en"))
     }
     assert found == {"a.jpg": ("one", "three four"), "b.jpg": ("two",)}
     (tmp_path / "list.txt").write_text("b.jpg\n")
@@ -164,7 +164,7 @@ def test_a_dataset_with_an_image_column_is_read(photos: Path, tmp_path: Path) ->
     pq.write_table(table, tmp_path / "x.parquet")
     spec = parse_caption_spec(f"hf:{tmp_path / 'x.parquet'}", "en")
     found = list(read_captions(spec))
-    assert [image.captions for image in found] == [("one", "two"), ("three",)]
+    assert [image.texts for image in found] == [("one", "two"), ("three",)]
     assert found[0].content == (photos / "a.jpg").read_bytes()
 
 

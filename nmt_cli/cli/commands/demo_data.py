@@ -1,10 +1,10 @@
-"""`nmt demo-data`: the embedded corpus as text files, or the embedded images."""
+"""`nmt demo-data`: the embedded corpus as text files, or the embedded images or recordings."""
 
 from pathlib import Path
 
 from nmt_cli.cli.display.console import messages
 from nmt_cli.cli.options import shared, training
-from nmt_cli.config.defaults import DEMO_PAIRS, DEMO_SCENES, DEMO_SEED
+from nmt_cli.config.defaults import DEMO_PAIRS, DEMO_RECORDINGS, DEMO_SCENES, DEMO_SEED
 from nmt_cli.errors import UsageError
 
 
@@ -17,7 +17,7 @@ def demo_data(
     overwrite: training.DemoOverwrite = False,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Write the embedded English–German corpus, labels, or images.
+    """Write embedded data: English–German pairs, images, recordings.
 
     The corpus is generated from a grammar: train, valid and test, each as .en and
     .de. The three sets have no sentence in common, and every test sentence
@@ -35,7 +35,16 @@ def demo_data(
     train, valid, test and unseen as .jsonl. Scenes in the last set combine a
     color and a shape in a way that does not occur in training. The scenes of
     --kind shapes are simpler: two shapes, "a red square and a blue circle".
+
+    With --kind numbers, it is recordings of numbers, "forty-two", as WAV: train,
+    valid and test as .jsonl. No number is in two of these sets. Many voices of
+    espeak-ng speak them; if it is not installed, every word is a sequence of
+    tones, as it always is with --kind tones.
     """
+    if kind in ("numbers", "tones"):
+        size = DEMO_RECORDINGS if size is None else size
+        _write_numbers(out, size, kind=kind, clauses=clauses, seed=seed, overwrite=overwrite, quiet=quiet)
+        return
     if kind not in ("sentences", "tenses"):
         size = DEMO_SCENES if size is None else size
         _write_scenes(
@@ -55,6 +64,23 @@ def demo_data(
     if not quiet:
         counts = f"{len(corpus.train):,} training, {len(corpus.valid):,} validation and {len(corpus.test):,} test pairs"
         messages().print(f"{out}: {counts}")
+
+
+def _write_numbers(
+    out: Path, size: int, *, kind: str, clauses: int | None, seed: int, overwrite: bool, quiet: bool
+) -> None:
+    if clauses is not None:
+        raise UsageError("--clauses has no effect on recordings", hint="leave it out")
+    from nmt_cli.demo.numbers import espeak, write
+
+    voice = espeak() if kind == "numbers" else None
+    found = write(out, size, seed=seed, espeak=voice, overwrite=overwrite)
+    if not quiet:
+        spoken = "spoken by espeak-ng" if voice else "in tones"
+        if kind == "numbers" and voice is None:
+            spoken += " (espeak-ng is not installed)"
+        counts = ", ".join(f"{len(numbers):,} {split}" for split, numbers in found.items())
+        messages().print(f"{out}: {counts}, {spoken}")
 
 
 def _write_scenes(

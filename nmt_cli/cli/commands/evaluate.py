@@ -12,7 +12,6 @@ from nmt_cli.cli.options.checks import check_systems, check_texts, check_writabl
 from nmt_cli.cli.processes import check_shareable, is_first, joined, launch, world_size
 from nmt_cli.config.defaults import (
     BOOTSTRAP_SAMPLES,
-    DEFAULT_METRICS,
     DEVICE,
     RANDOMIZATION_TRIALS,
     RESAMPLING_SEED,
@@ -71,7 +70,7 @@ def evaluate(
         references=references or (),
         source=source,
         baseline=baseline,
-        metrics=DEFAULT_METRICS if metrics is None else [name.strip().lower() for name in metrics.split(",")],
+        metrics=() if metrics is None else [name.strip().lower() for name in metrics.split(",")],
         tokenize=tokenize,
         target_language=target_lang,
         lowercase=lowercase,

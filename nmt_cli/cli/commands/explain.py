@@ -2,7 +2,7 @@
 
 import os.path
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from io import StringIO
 from pathlib import Path
@@ -45,6 +45,7 @@ def explain(
 
     [cyan]nmt explain RUN_DIR "Ein Hund läuft."[/]
     [cyan]nmt explain RUN_DIR [RUN_DIR...] image.png --svg strip.svg[/]
+    [cyan]nmt explain RUN_DIR recording.wav --svg map.svg[/]
     [cyan]nmt explain RUN_DIR [RUN_DIR...] "Ein Hund läuft." --gradients[/]
 
     Prints a heat map of the attention, the confidence of each word, and the
@@ -55,15 +56,16 @@ def explain(
     _check_files(files, out)
     check_runs([run], text_hint="nmt explain RUN_DIR < {path}")
     search = shared.search_settings(config, settings, {"beam_size": beam})
-    if _reads_images(run):
+    reads = _reads(run)
+    if reads != "text":
         if targets or self_attention or gradients:
+            does = "describes images" if reads == "image" else "transcribes recordings"
             raise UsageError(
-                "--target, --self-attention and --gradients explain translations, but this model describes images",
+                f"--target, --self-attention and --gradients explain translations, but this model {does}",
                 hint="leave them out",
             )
-        _explain_images(
-            run, texts or (), files, out, search=search, json=json, device=device, threads=threads
-        )
+        explain_media = _explain_images if reads == "image" else _explain_recordings
+        explain_media(run, texts or (), files, out, search=search, json=json, device=device, threads=threads)
         if not quiet:
             _report_files([*files.values(), out])
         return
@@ -124,9 +126,9 @@ def _split_runs(run: Path, arguments: Sequence[str], *, several: bool) -> tuple[
     runs = [run, *map(Path, arguments[:count])]
     check_runs(runs, text_hint="nmt explain RUN_DIR < {path}")
     for other in runs[1:]:
-        if _reads_images(other):
+        if _reads(other) != "text":
             raise UsageError(
-                f"{other} describes images, and {run} translates", hint="compare runs that translate"
+                f"{other} does not read text, and {run} translates", hint="compare runs that translate"
             )
     return runs, list(arguments[count:])
 
@@ -152,11 +154,12 @@ def _report_files(paths: Iterable[Path | None]) -> None:
             messages().print(f"wrote {path}")
 
 
-def _reads_images(run: Path) -> bool:
+def _reads(run: Path) -> str:
     from nmt_cli.files.manifest import Manifest
     from nmt_cli.run.facts import KIND, parse_settings
 
-    return parse_settings(Manifest.open(run, KIND))[1].config.model.reads_images
+    model = parse_settings(Manifest.open(run, KIND))[1].config.model
+    return "image" if model.reads_images else "audio" if model.reads_frames else "text"
 
 
 def _explain_images(
@@ -194,15 +197,59 @@ def _explain_images(
     with _new_files(files) as opened, line_output(out) as write:
         for name, file in opened.items():
             file.write(image_page(found) if name == "html" else film_strip(found))
-        if json:
-            write(images_json(found).removesuffix("\n").split("\n"))
-            return
-        buffer = StringIO() if out is not None and out != STANDARD_STREAM else None
-        console = results(buffer)
-        for image in found:
-            show_image(console, image)
-        if buffer is not None:
-            write(buffer.getvalue().removesuffix("\n").split("\n"))
+        _show_media(found, show_image, write, out, as_json=images_json(found) if json else None)
+
+
+def _explain_recordings(
+    run: Path,
+    arguments: Sequence[str],
+    files: Mapping[str, Path],
+    out: Path | None,
+    *,
+    search: dict[str, Any],
+    json: bool,
+    device: str,
+    threads: int | None,
+) -> None:
+    """Every recording, with one run."""
+    if not arguments:
+        raise UsageError("no recording given", hint="nmt explain RUN_DIR recording.wav")
+    if "svg" in files and len(arguments) > 1:
+        raise UsageError(
+            f"--svg draws a single recording, but {len(arguments)} were given",
+            hint="give one recording, or write a page for all of them with --html",
+        )
+
+    from nmt_cli.cli.display.explanation import show_recording
+    from nmt_cli.explanation.recordings import explain_recording, recording_page, recordings_json
+    from nmt_cli.model.device import choose_device, set_threads
+    from nmt_cli.translator import Transcriber
+
+    set_threads(threads)
+    transcriber = Transcriber.load(run, search=search, device=choose_device(device))
+    if "svg" in files and not transcriber.has_attention:
+        raise UsageError(f"{run} has no attention, so there is no heat map to draw", hint="omit --svg")
+    paths = [Path(argument) for argument in arguments]
+    found = [explain_recording(transcriber, path, title=path.name) for path in paths]
+    with _new_files(files) as opened, line_output(out) as write:
+        for name, file in opened.items():
+            file.write(recording_page(found) if name == "html" else found[0].svg())
+        _show_media(found, show_recording, write, out, as_json=recordings_json(found) if json else None)
+
+
+def _show_media(
+    found: Iterable[Any], show: Callable[..., None], write: "Write", out: Path | None, *, as_json: str | None
+) -> None:
+    """Write explanations of images or recordings as JSON, or display them with `show`, on the screen or in a file."""
+    if as_json is not None:
+        write(as_json.removesuffix("\n").split("\n"))
+        return
+    buffer = StringIO() if out is not None and out != STANDARD_STREAM else None
+    console = results(buffer)
+    for each in found:
+        show(console, each)
+    if buffer is not None:
+        write(buffer.getvalue().removesuffix("\n").split("\n"))
 
 
 def _check_files(files: Mapping[str, Path], out: Path | None) -> None:

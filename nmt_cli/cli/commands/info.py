@@ -110,7 +110,7 @@ def _run_rows(run: "RunInfo") -> Iterator[tuple[str, str]]:
     if run.update is not None:
         time = "" if run.hours is None else f", {duration(3600 * run.hours)}"
         yield "training", f"update {run.update:,}, epoch {run.epoch}{time}"
-    names = {"bleu": "BLEU", "chrf": "chrF", "perplexity": "perplexity"}
+    names = {"bleu": "BLEU", "chrf": "chrF", "wer": "WER", "cer": "CER", "perplexity": "perplexity"}
     scores = [f"{names[name]} {value:.2f}" for name, value in run.validation.items()]
     yield "validation", ", ".join(scores) or "no scores yet"
     for score in run.test:

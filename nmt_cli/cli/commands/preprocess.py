@@ -17,6 +17,7 @@ def preprocess(
     train: training.Train,
     out: training.DataOut,
     images: training.Images = None,
+    audio: training.Audio = None,
     valid: training.Valid = None,
     test: training.Test = None,
     alignments: training.GivenAlignments = None,
@@ -30,7 +31,7 @@ def preprocess(
     quiet: shared.Quiet = False,
     verbose: training.ShowDropped = False,
 ) -> None:
-    """Clean and tokenize a corpus, or captions of images.
+    """Clean and tokenize a corpus, captions of images, or transcripts.
 
     The result is a data directory for [cyan]nmt train[/]. SPEC names a corpus:
       [cyan]data/train[/]                 data/train.de + .en, also .gz .xz .bz2 .zst
@@ -49,6 +50,8 @@ def preprocess(
     With --images, it is captions: [cyan]x.jsonl[/] with `image` and `captions`, COCO's
     [cyan]x.json[/], Flickr's [cyan]x.token.txt[/], [cyan]x.csv[/], or a dataset with an image column;
     [cyan]FILE#LIST[/] reads only the images whose names are in the file LIST.
+    With --audio, it is transcripts: [cyan]x.jsonl[/] with `audio` and `text`, [cyan]x.tsv[/] with
+    `path` and `sentence` (Common Voice), or a folder of LibriSpeech.
     """
     level = shared.verbosity(quiet=quiet, verbose=verbose)
 
@@ -58,13 +61,17 @@ def preprocess(
 
     if source_lang is not None:
         check_language(source_lang)
-    if images and source_lang is not None:
+    if images and audio:
+        raise UsageError("--images and --audio cannot be used together", hint="leave out one of them")
+    if (images or audio) and source_lang is not None:
+        option, what = ("--images", "images") if images else ("--audio", "recordings")
         raise UsageError(
-            "--source-lang cannot be used together with --images", hint="the sources are images: leave it out"
+            f"--source-lang cannot be used together with {option}",
+            hint=f"the sources are {what}: leave it out",
         )
     switched_off = [f"data.{name}=false" for name in FILTERS] if keep_all else []
     resolved = resolve(config, switched_off + shared.assignments(settings))
-    for text in () if images else (*train, *(valid or ()), *(test or ())):
+    for text in () if images or audio else (*train, *(valid or ()), *(test or ())):
         parse_spec(text, source_lang=source_lang or "", target_lang=target_lang)  # a missing file is an error
 
     from nmt_cli.preprocessing import PreprocessRequest
@@ -78,6 +85,7 @@ def preprocess(
         test=test or (),
         alignments=alignments or (),
         images=images or (),
+        audio=audio or (),
         out=out,
         settings=resolved,
         vocabulary=vocabulary,

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from nmt_cli.drawing.images import AttendedImage
 from nmt_cli.explanation import DistanceMean, Explanation, Matrix, Prediction
+from nmt_cli.explanation.recordings import AttendedRecording
 
 WIDEST = 160  # columns of a table; longer lines are hard to follow
 _MOST_DISTANCES = 40  # rows of the table of gradients; of more, some are left out
@@ -103,6 +104,20 @@ def show_image(console: Console, image: AttendedImage) -> None:
         ends = (label + " " * (width - cell_len(label)) for label in labels[shown])
         console.print(Text("".join(ends)), no_wrap=True, overflow="crop")
         console.print()
+
+
+def show_recording(console: Console, recording: AttendedRecording) -> None:
+    """A transcript, and for each character when the model listens."""
+    console.print(Text(f"{clean(recording.title)}: {clean(recording.transcript)}"), soft_wrap=True)
+    console.print()
+    if recording.weights:
+        _show_map(console, recording.times, recording.tokens, recording.confidence, recording.weights)
+        console.print()
+        return
+    shares = zip(recording.tokens, recording.confidence, strict=True)
+    console.print(
+        Text("  ".join(f"{clean(token)} {100 * share:.0f} %" for token, share in shares)), soft_wrap=True
+    )
 
 
 def _mini_grid(weights: Sequence[float]) -> list[str]:

@@ -176,7 +176,10 @@ class TrainingDisplay:
         line = Text.assemble(
             (f"{what} epoch {report.epoch}: ", "bold"), f"loss {report.loss:.3f} ppl {report.perplexity:.4g} "
         )
-        if report.bleu is not None and report.chrf is not None:
+        if report.wer is not None and report.cer is not None:
+            line.append(f"WER {report.wer.value:.2f} ", "bold" if self._metric == "wer" else "")
+            line.append(f"CER {report.cer.value:.2f} ")
+        elif report.bleu is not None and report.chrf is not None:
             line.append(f"BLEU {report.bleu.value:.2f} ", "bold" if self._metric == "bleu" else "")
             line.append(f"chrF {report.chrf.value:.1f} ")
         line.append(f"({report.seconds:.1f} s)")
@@ -198,7 +201,7 @@ class TrainingDisplay:
             )
 
     def _name(self) -> str:
-        return {"bleu": "BLEU", "chrf": "chrF", "perplexity": "ppl"}[self._metric]
+        return {"bleu": "BLEU", "chrf": "chrF", "wer": "WER", "perplexity": "ppl"}[self._metric]
 
 
 def duration(seconds: float) -> str:
@@ -214,6 +217,8 @@ def next_step(run: Path) -> str:
     from nmt_cli.run import RunDirectory
 
     model = RunDirectory.open(run).config.model
+    if model.reads_frames:
+        return f"transcribe recordings with: nmt transcribe {run} FILE"
     if model.reads_images:
         return f"describe images with: nmt caption {run} IMAGE"
     if model.is_language_model:

@@ -13,7 +13,7 @@ from nmt_cli.cli.options.shared import (
     scores,
     test_set,
 )
-from nmt_cli.config.defaults import DEFAULT_METRICS, MAX_THREADS
+from nmt_cli.config.defaults import DEFAULT_METRICS, MAX_THREADS, SPEECH_METRICS
 
 # nmt evaluate
 Systems = Annotated[
@@ -28,7 +28,7 @@ Source = Annotated[
     Path | None,
     test_set(
         "--source -s FILE",
-        "Source text, which runs translate; for captioning runs, images with captions.",
+        "Source text, which runs translate; for runs that read images or recordings, those with their texts.",
         show_default="the test set of the run",
     ),
 ]
@@ -52,8 +52,8 @@ Metrics = Annotated[
     str | None,
     scores(
         "--metrics -m LIST",
-        "Comma-separated: bleu, chrf, chrf++, ter, accuracy (of labels). Systems are ranked by the first.",
-        show_default=",".join(DEFAULT_METRICS),
+        "Comma-separated: bleu, chrf, chrf++, ter, accuracy (of labels), wer, cer. Systems are ranked by the first.",
+        show_default=f"{','.join(DEFAULT_METRICS)}; of speech {','.join(SPEECH_METRICS)}",
     ),
 ]
 Tokenize = Annotated[

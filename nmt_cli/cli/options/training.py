@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from nmt_cli.cli.options.shared import argument, corpora, inputs, machine, messages, output, run
-from nmt_cli.config.defaults import DEMO_PAIRS, DEMO_SCENES, PROCESS_TIMEOUT
+from nmt_cli.config.defaults import DEMO_PAIRS, DEMO_RECORDINGS, DEMO_SCENES, PROCESS_TIMEOUT
 
 
 def _complete_recipe(incomplete: str) -> list[str]:
@@ -32,6 +32,10 @@ Images = Annotated[
         "--images DIR",
         "Read captioned images from this folder, or features from a .npy file; repeatable.",
     ),
+]
+Audio = Annotated[
+    list[Path] | None,
+    corpora("--audio DIR", "Read recordings (WAV) with transcripts from this folder; repeatable."),
 ]
 Train = Annotated[list[str], corpora("--train SPEC", "Training corpus; repeatable.")]
 Valid = Annotated[
@@ -64,16 +68,20 @@ ShowDropped = Annotated[bool, messages("--verbose -v", "Show examples of dropped
 # nmt demo-data
 DemoOut = Annotated[Path, output("--out DIR", "Directory to create.")]
 DemoKind = Annotated[
-    Literal["sentences", "tenses", "shapes", "scenes"],
+    Literal["sentences", "tenses", "shapes", "scenes", "numbers", "tones"],
     corpora(
-        "--kind sentences|tenses|shapes|scenes",
-        "English–German sentences, English sentences labeled with their tense, or rendered images with captions: two "
-        "shapes each, or more varied scenes.",
+        "--kind sentences|tenses|shapes|scenes|numbers|tones",
+        "English–German sentences, English sentences labeled with their tense, rendered images with captions (two "
+        "shapes each, or more varied scenes), or numbers, spoken or in tones.",
     ),
 ]
 DemoPairs = Annotated[
     int | None,
-    corpora("--size N", "Number of training pairs.", show_default=f"{DEMO_PAIRS}; {DEMO_SCENES} scenes"),
+    corpora(
+        "--size N",
+        "Number of training pairs.",
+        show_default=f"{DEMO_PAIRS}; {DEMO_SCENES} scenes; {DEMO_RECORDINGS} recordings",
+    ),
 ]
 DemoClauses = Annotated[
     int | None,

@@ -313,7 +313,7 @@ Sentences = Annotated[
     list[str] | None,
     argument(
         "SENTENCE...",
-        "Sentences to translate, or images of a captioning model.",
+        "Sentences to translate, or the images or recordings that the model reads.",
         show_default="lines of standard input",
     ),
 ]
@@ -358,4 +358,18 @@ ImageFiles = Annotated[
         "Images to describe, or .npy files for a model that reads features.",
         show_default="paths on standard input, one per line",
     ),
+]
+
+# nmt transcribe
+TimeAttention = Annotated[
+    bool,
+    output("--attention", "Add the attention of each token to the times of the recording; needs --json."),
+]
+TranscriptsNBest = Annotated[
+    int | None,
+    search("--n-best -n N", "Transcripts per recording; needs --json. Shorthand for --set search.n_best=N."),
+]
+AudioFiles = Annotated[
+    list[Path] | None,
+    argument("FILE...", "WAV files to transcribe.", show_default="paths on standard input, one per line"),
 ]
