@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +24,18 @@ from nmt_cli.corpus.cleaning import Cleaner, Dropped, Normalization, read_replac
 from nmt_cli.corpus.images import ImageReader
 from nmt_cli.data.directory import CorpusRows, SplitWriter
 from nmt_cli.data.images import Boxes, ImageWriter, write_objects
-from nmt_cli.errors import CorpusError, DataWarning
+from nmt_cli.errors import CorpusError, DataWarning, UsageError
 from nmt_cli.files.byte_stream import Progress
 from nmt_cli.files.languages import images_name, text_names
 from nmt_cli.preprocessing.card import DataCard, finish_directory
 from nmt_cli.preprocessing.encoding import Page, PageEncoder, SplitStatistics
-from nmt_cli.preprocessing.request import PreprocessRequest, Reporter
+from nmt_cli.preprocessing.request import PreprocessRequest, Reporter, with_backbone_default
 from nmt_cli.preprocessing.splits import FROM_TRAIN, DropLog
 from nmt_cli.vocabulary import Vocabularies
 from nmt_cli.vocabulary.token_ids import Ragged
+
+if TYPE_CHECKING:
+    from nmt_cli.data.backbone import Backbone
 
 HELD_OUT = ("valid", "test")
 BAD_IMAGE = "bad_image"
@@ -91,6 +94,7 @@ class _Run:
         table = self.config.normalization
         self.normalization = Normalization(self.config.lowercase, read_replacements(table) if table else ())
         self.reader = ImageReader(request.images, self.config.image_size)
+        self.backbone = self._open_backbone()
         self.warnings: list[DataWarning] = []
 
     def execute(self, vocabularies: Vocabularies | None) -> DataCard:
@@ -127,6 +131,24 @@ class _Run:
         )
         finish_directory(card, self.directory, self.normalization)
         return card
+
+    def _open_backbone(self) -> Backbone | None:
+        """The network that computes features, with its weights in the directory, where runs find them."""
+        if self.config.backbone is None:
+            return None
+        if self.reader.has_features:
+            raise UsageError(
+                "data.backbone computes features, but --images names a file that has them already",
+                hint="leave out one or the other",
+            )
+        from nmt_cli.data.backbone import Backbone  # imports torch
+
+        self.report(Progress("loading the backbone", 0))
+        backbone = Backbone.read(self.config)
+        backbone.save(self.directory)
+        settings = with_backbone_default(self.request.settings, "backbone_layer", backbone.layer)
+        self.request = replace(self.request, settings=settings)
+        return backbone
 
     def _read_heldout(self, name: str, specs: Sequence[CaptionSpec]) -> ImageSet:
         images = [image for spec in specs for image in read_captions(spec)]
@@ -210,7 +232,7 @@ class _Run:
         captions: list[str] = []
         sizes = max(1, len(part.images)), len(vocabularies.target)
         with (
-            ImageWriter(self.directory / images_name(part.name), *self.reader.layout) as images,
+            ImageWriter(self.directory / images_name(part.name), *self._layout) as images,
             SplitWriter(self.directory / f"{part.name}.arrow", *sizes) as writer,
         ):
             for block in self._decoded(part):
@@ -239,6 +261,11 @@ class _Run:
             write_objects(self.directory, part.name, objects)
         return statistics, kept, images.count
 
+    @property
+    def _layout(self) -> tuple[tuple[int, ...], type[np.generic]]:
+        """The shape and type of a stored image."""
+        return self.reader.layout if self.backbone is None else (self.backbone.shape, np.float32)
+
     def _decoded(self, part: ImageSet) -> Iterator[list[StoredImage]]:
         """Blocks of images with their content; those that cannot be decoded are left out."""
         with ThreadPoolExecutor(self.request.workers) as pool:
@@ -251,8 +278,21 @@ class _Run:
                         self._refuse(part, image, corpus, found)
                     else:
                         block.append(StoredImage(image, corpus, *found))
+                if self.backbone is not None and block:
+                    block = self._with_features(block, self.backbone, pool)
                 self.report(Progress(f"decoding {part.name} images", first + len(images), len(part.images)))
                 yield block
+
+    def _with_features(
+        self, block: list[StoredImage], backbone: Backbone, pool: ThreadPoolExecutor
+    ) -> list[StoredImage]:
+        """Features in place of pixels. The batches are the same with any number of workers, and so are the bytes."""
+        pixels = np.stack([each.content for each in block])
+        batches = [
+            pixels[first : first + backbone.at_once] for first in range(0, len(pixels), backbone.at_once)
+        ]
+        features = np.concatenate(list(pool.map(backbone, batches)))
+        return [each._replace(content=row) for each, row in zip(block, features, strict=True)]
 
     def _refuse(self, part: ImageSet, image: CaptionedImage, corpus: int, error: CorpusError) -> None:
         if part.name != "train":

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nmt_cli.config.data import DEFAULT_SIZE
+from nmt_cli.config.data import BACKBONE_SIZE, DEFAULT_SIZE
 from nmt_cli.corpus import Spec, parse_spec
 from nmt_cli.corpus.checks.inspector import Inspector, compare_sets
 from nmt_cli.corpus.cleaning import (
@@ -34,7 +34,13 @@ from nmt_cli.files.manifest import Manifest, data_refusal
 from nmt_cli.preprocessing.captions import parse_specs, preprocess_images
 from nmt_cli.preprocessing.card import DataCard, finish_directory
 from nmt_cli.preprocessing.encoding import PageEncoder, SplitStatistics, SpoolEncoder
-from nmt_cli.preprocessing.request import PreprocessRequest, Reporter, for_monolingual_text, with_vocabulary
+from nmt_cli.preprocessing.request import (
+    PreprocessRequest,
+    Reporter,
+    for_monolingual_text,
+    with_backbone_default,
+    with_vocabulary,
+)
 from nmt_cli.preprocessing.splits import DropLog, HeldOutSet, TrainingText, read_heldout
 from nmt_cli.runtime.placeholders import SYMBOLS
 from nmt_cli.vocabulary import Vocabularies
@@ -56,12 +62,17 @@ def preprocess(request: PreprocessRequest, report: Reporter = lambda report: Non
         request = replace(request, settings=for_monolingual_text(request.settings))
     if request.has_images:
         settings = for_monolingual_text(request.settings, what="the sources are images")
+        settings = with_backbone_default(settings, "image_size", BACKBONE_SIZE)
         request = replace(request, settings=settings)
         specs, paths = (
             {},
             [spec.path for group in parse_specs(request).values() for spec in group if spec.path],
         )
     else:
+        if request.settings.config.data.backbone is not None:
+            raise UsageError(
+                "data.backbone needs images", hint="give their folder with --images, or leave it out"
+            )
         specs = {name: _parse(request, getattr(request, name)) for name in ("train", *HELD_OUT)}
         paths = [file for group in specs.values() for spec in group for file in spec.paths]
     _check_dropped(request, paths)

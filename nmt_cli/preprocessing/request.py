@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from nmt_cli.config import Resolved, VocabularyConfig, resolve
 from nmt_cli.errors import DataWarning, UsageError
@@ -72,6 +73,15 @@ def with_vocabulary(settings: Resolved, vocabularies: Vocabularies) -> Resolved:
     layers = {f"vocabulary.{key}": "--vocabulary" for key in section.model_fields_set}
     config = settings.config.model_copy(update={"vocabulary": section})
     return Resolved(config, {**settings.provenance, **layers})
+
+
+def with_backbone_default(settings: Resolved, key: str, value: Any) -> Resolved:
+    """The settings with the default that `data.key` has if there is a backbone, unless it is set."""
+    data = settings.config.data
+    if data.backbone is None or settings.provenance[f"data.{key}"] != "default":
+        return settings
+    config = settings.config.model_copy(update={"data": data.model_copy(update={key: value})})
+    return Resolved(config, {**settings.provenance, f"data.{key}": f"default for {data.backbone}"})
 
 
 def for_monolingual_text(settings: Resolved, *, what: str = "the text is monolingual") -> Resolved:
