@@ -9,6 +9,7 @@ Letters: B images · L positions, the cells of the feature map, row by row · D 
 from __future__ import annotations
 
 import importlib
+import shlex
 import sys
 import warnings
 from collections.abc import Mapping
@@ -277,19 +278,24 @@ def _others(names: list[str]) -> str:
 def _read_weights(path: Path) -> dict[str, Tensor]:
     check_readable(path)
     try:
-        with path.open("rb") as file:
-            start = file.read(4)
-        if start.startswith(_PICKLES):
-            converted = path.with_suffix(".safetensors")
-            raise CorpusError(
-                f"{path} is a pickle, which can run code", hint=_CONVERT.format(path, converted)
-            )
         return safetensors.torch.load_file(path)
     except (OSError, SafetensorError, KeyError, ValueError, RuntimeError) as error:
+        if _is_pickle(path):
+            converted = path.with_suffix(".safetensors")
+            hint = _CONVERT.format(shlex.quote(str(path)), shlex.quote(str(converted)))
+            raise CorpusError(f"{path} is a pickle, which can run code", hint=hint) from error
         raise CorpusError(
             f"{path} is not a safetensors file: {error}",
             hint=f"data.backbone_weights names a safetensors file, or is {DOWNLOAD}",
         ) from error
+
+
+def _is_pickle(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4).startswith(_PICKLES)
+    except OSError:
+        return False
 
 
 _operators: list[torch.library.Library] = []  # an operator exists as long as its library

@@ -333,6 +333,18 @@ def test_a_pickle_is_rejected_and_the_hint_converts_it(legacy: bool, folder: Pat
     Backbone.read(config(folder, "squeezenet1_1", backbone_weights=converted))
 
 
+def test_weights_whose_header_begins_like_a_pickle_are_read(folder: Path, tmp_path: Path) -> None:
+    """A safetensors file begins with the length of its header, which may be any byte."""
+    path = tmp_path / "weights.safetensors"
+    state = load_file(folder / "squeezenet1_1.safetensors")
+    for length in range(256):
+        save_file(state, path, metadata={"padding": " " * length})
+        if path.read_bytes()[0] == 0x80:
+            break
+    assert path.read_bytes()[0] == 0x80
+    Backbone.read(config(folder, "squeezenet1_1", backbone_weights=str(path)))
+
+
 @pytest.mark.parametrize("content", [b"", b"abc", b"\xff" * 64])
 def test_other_files_are_not_weights(content: bytes, folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "weights.safetensors"
