@@ -9,6 +9,7 @@ Letters: B images · L positions, the cells of the feature map, row by row · D 
 from __future__ import annotations
 
 import importlib
+import re
 import shlex
 import sys
 import warnings
@@ -51,6 +52,8 @@ _LAYERS = {
 }
 # Their published weights expect another normalization, which the network itself applies.
 _TRANSFORM_INPUT = ("googlenet", "inception_v3")
+# What the published weights of a DenseNet call norm.1 is norm1 in the network.
+_DENSENET = re.compile(r"\.(norm|conv)\.([12])\.")
 _PICKLES = (b"PK\x03\x04", b"\x80")  # how the files of `torch.save` begin, now and formerly
 _CONVERT = (
     "convert it: python -c 'import sys, torch, safetensors.torch as s; "
@@ -221,6 +224,7 @@ class Backbone:
 
     def _load(self, tensors: Mapping[str, Tensor], origin: str, kind: type[NmtError], hint: str) -> None:
         """Take the weights from `tensors`, which may also have those of other layers of the network."""
+        tensors = {_DENSENET.sub(r".\1\2.", name): tensor for name, tensor in tensors.items()}
         known = self._network.state_dict()
         if missing := [name for name in self._needed if name not in tensors]:
             raise kind(f"{origin} lacks the weights {missing[0]}{_others(missing)} of {self.name}", hint=hint)

@@ -1,6 +1,7 @@
 """Features of pretrained networks: those of the network itself, from the images to captions of new ones."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -318,6 +319,21 @@ def test_weights_that_do_not_fit_are_one_clear_error(
         Backbone.read(config(folder, "squeezenet1_1", backbone_weights=str(path)))(
             np.zeros((1, SIDE, SIDE, 3), np.uint8)
         )
+
+
+def test_published_weights_of_a_densenet_have_older_names(folder: Path, tmp_path: Path) -> None:
+    state = network("densenet121").state_dict()
+    older = {re.sub(r"(denselayer\d+\.(?:norm|conv))", r"\1.", name): state[name] for name in state}
+    assert older.keys() != state.keys()
+    path = tmp_path / "weights.safetensors"
+    save_file(older, path)
+    settings = config(
+        folder, "densenet121", backbone_weights=str(path), backbone_layer="features.denseblock1"
+    )
+    Backbone.read(settings).save(tmp_path)
+    kept = load_file(tmp_path / "backbone.safetensors")
+    assert kept
+    assert all(torch.equal(kept[name], state[name]) for name in kept)
 
 
 @pytest.mark.parametrize("legacy", [False, True])
