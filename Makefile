@@ -20,7 +20,7 @@ install: .venv/installed ## install nmt and its development tools into .venv
 	@$(PY) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: nmt needs Python 3.11 or later; choose one with make PY=/path/to/python3.11" >&2; exit 2; }
 	$(PY) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,export,serve,tensorboard]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,export,serve,tensorboard,vision]'
 	@touch $@
 
 # make prints each command before running it, so the demo doubles as a tutorial.

@@ -14,9 +14,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from nmt_cli.data.backbone import import_torchvision
+from nmt_cli.errors import UsageError
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TIMEOUT = 600.0  # seconds; what takes this long on a tiny model waits for something that never comes
@@ -122,6 +125,8 @@ def serve() -> None:
     """Answer each request with the child's process id and, when it has ended, its exit code."""
     for name in PRELOADED:
         importlib.import_module(name)
+    with suppress(UsageError):
+        import_torchvision("")
     gc.collect()
     gc.freeze()  # a collection in a child would copy the memory that it shares with the server
     requests = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115 - nothing is buffered that a child could read

@@ -121,6 +121,13 @@ def test_text_is_prepared_without_torch(package: str) -> None:
         assert not heavy, path
 
 
+def test_torchvision_is_imported_in_one_place() -> None:
+    naming = [path.name for path in PACKAGE.rglob("*.py") if '"torchvision"' in path.read_text("utf-8")]
+    assert naming == ["backbone.py"]
+    for path in PACKAGE.rglob("*.py"):
+        assert not {name for name in imported(path) if name.split(".")[0] == "torchvision"}, path
+
+
 def test_no_function_body_is_longer_than_60_lines() -> None:
     functions = 0
     for path in PACKAGE.rglob("*.py"):

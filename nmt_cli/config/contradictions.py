@@ -93,7 +93,7 @@ def contradictions(config: ModelConfig) -> Iterator[str]:
         yield from _in_kind_of_attention(config)
     if config.reads_images:
         yield from _in_image_model(config)
-    elif config.initial_state == "input" and config.cell != "transformer":
+    elif config.has_first_input and config.cell != "transformer":
         yield from _in_first_input(config)
     if config.reads_frames:
         yield from _in_frame_model(config)
@@ -145,8 +145,10 @@ def _in_image_model(config: ModelConfig) -> Iterator[str]:
         yield _contradiction(config, "intra_attention", "source", "set model.intra_attention = decoder")
     if config.initial_state in ("copy", "projection"):
         yield _contradiction(config, "initial_state", "source", "set model.initial_state = mean")
-    if config.initial_state == "input":
+    if config.has_first_input:
         yield from _in_first_input(config)
+    if config.initial_state == "contrast" and config.feature_shape and config.feature_shape[0] == 1:
+        yield _contradiction(config, "initial_state", "feature_shape", "set model.initial_state = input")
 
 
 def _in_frame_model(config: ModelConfig) -> Iterator[str]:

@@ -8,6 +8,9 @@ from pydantic import model_validator
 
 from nmt_cli.config.section import Section, setting
 
+DOWNLOAD = "download"
+BACKBONE_SIZE = 224  # pixels, which most pretrained networks were trained with
+
 
 class DataConfig(Section):
     """Filters apply to training pairs only; validation and test sets keep every line."""
@@ -52,7 +55,23 @@ class DataConfig(Section):
         1000, "pairs held out for testing if none are given, at most 5% of the training set; 0: none", ge=0
     )
     image_size: int = setting(
-        64, "width and height of images in pixels: scaled and cropped to a square of this size", ge=8, le=1024
+        64,
+        "width and height of images in pixels: scaled and cropped to a square of this size (default with a backbone: "
+        f"{BACKBONE_SIZE})",
+        ge=8,
+        le=1024,
+    )
+    backbone: str | None = setting(
+        None,
+        "compute features of images with this pretrained torchvision network, such as `resnet50`; it is not trained",
+    )
+    backbone_weights: str | None = setting(
+        None,
+        f"weights of the backbone: a safetensors file, or `{DOWNLOAD}` to let torchvision download its own",
+    )
+    backbone_layer: str | None = setting(
+        None,
+        "layer of the backbone whose output is used (default: the last one that has a grid of positions)",
     )
     sample_rate: int = setting(
         16_000,
@@ -65,6 +84,21 @@ class DataConfig(Section):
     seed: int = setting(
         1, "random seed for held-out pairs and for the sample the vocabulary is trained on", ge=0
     )
+
+    @model_validator(mode="after")
+    def _backbone_is_complete(self) -> Self:
+        if self.backbone is None:
+            for name in ("backbone_weights", "backbone_layer"):
+                if getattr(self, name) is not None:
+                    raise ValueError(
+                        f"data.{name} has no effect without data.backbone; set it, or leave both out"
+                    )
+        elif self.backbone_weights is None:
+            raise ValueError(
+                f"data.backbone = {self.backbone} needs weights; set data.backbone_weights to a safetensors file, or "
+                f"to {DOWNLOAD}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _patterns_are_used(self) -> Self:

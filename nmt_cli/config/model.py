@@ -63,10 +63,11 @@ class ModelConfig(Section):
     layer_norm: bool = setting(
         False, "layer normalization of the output of every recurrent layer (not inside the fused cell)"
     )
-    initial_state: Literal["copy", "projection", "mean", "input", "zero"] = setting(
+    initial_state: Literal["copy", "projection", "mean", "input", "contrast", "zero"] = setting(
         "copy",
         "initial decoder state: the encoder's final states (copy), tanh(W h) of its last top state (projection) or "
-        "of the mean (mean), that mean as a first input (input), or 0 (zero)",
+        "of the mean (mean), that mean as a first input (input), or the mean of what exceeds it, normalized, as a "
+        "first input (contrast), or 0 (zero)",
     )
     attention: Literal[
         "none", "additive", "dot", "scaled_dot", "general", "concat", "projected_dot", "location", "uniform"
@@ -200,6 +201,11 @@ class ModelConfig(Section):
     def reads_frames(self) -> bool:
         """Whether the source is a sequence of frames: speech."""
         return self.source == "frames"
+
+    @property
+    def has_first_input(self) -> bool:
+        """Whether the decoder reads the source before the first word, as if it were a word."""
+        return self.initial_state in ("input", "contrast")
 
     @property
     def input_dropout_rate(self) -> float:

@@ -237,10 +237,10 @@ CAPTION_PRESETS: dict[str, Preset] = {
         paper="Vinyals, Toshev, Bengio & Erhan 2015, Show and Tell: A Neural Image Caption Generator",
         equations="""\
 a_i = CNN(image)_i;   h_i = W a_i + p_i                     i: cell of a grid (paper: GoogLeNet's last layer)
-x_{-1} = W_I Σ_i h_i / L                                    one vector represents the whole image
+h̄ = Σ_i h_i / L;   x_{-1} = W_I LN(Σ_i max(0, h_i - h̄) / L)    one vector represents the whole image
 s_{-1} = LSTM(x_{-1}, 0);   s_t = LSTM(y_{t-1}, s_{t-1})
 p(y_t) = softmax(W s_t)""",
-        settings={**_IMAGE_SOURCE, "initial_state": "input", "attention": "none", "readout": "state"},
+        settings={**_IMAGE_SOURCE, "initial_state": "contrast", "attention": "none", "readout": "state"},
         others=_CAPTION_SETTINGS,
     ),
     "xu2015": Preset(

@@ -190,6 +190,11 @@ class ImageReader:
         self._folders, self._side = places, side
 
     @property
+    def has_features(self) -> bool:
+        """Whether images are rows of features."""
+        return self._features is not None
+
+    @property
     def layout(self) -> tuple[tuple[int, ...], type[np.generic]]:
         """The shape and type of a stored image."""
         if self._features is not None:

@@ -137,21 +137,21 @@ def _stored(system: System) -> MediaTestSet:
 def _images_of(path: Path, runs: Sequence[RunDirectory]) -> MediaTestSet:
     """Images with captions in a file; the images are in its folder."""
     first = runs[0].config
-    if any(run.config.model.source == "features" for run in runs):
+    if any(run.config.model.source == "features" and not run.config.data.backbone for run in runs):
         raise UsageError(
-            "a model that reads features can be evaluated only on the test set of its run",
+            "a model that reads features without a backbone can be evaluated only on the test set of its run",
             hint="omit --source",
         )
     for run in runs[1:]:
-        if run.config.data.image_size != first.data.image_size:
+        if run.image_input != runs[0].image_input:
             raise UsageError(
-                f"{run.path} and {runs[0].path} read images of different sizes",
+                f"{run.path} and {runs[0].path} read images of different sizes, or with different backbones",
                 hint="evaluate them one at a time",
             )
     found: list[MediaItem] = list(read_captions(parse_caption_spec(str(path), "")))
     if not found:
         raise UsageError(f"{path} has no images", hint="give images with captions, such as captions.jsonl")
-    reader = ImageReader([path.parent], first.data.image_size)
+    reader, backbone = ImageReader([path.parent], first.data.image_size), runs[0].backbone
     pixels, objects = [], []
     for image in found:
         read = reader(image)
@@ -159,7 +159,7 @@ def _images_of(path: Path, runs: Sequence[RunDirectory]) -> MediaTestSet:
             raise read
         pixels.append(read[0])
         objects.append(read[1])
-    media = Images(np.stack(pixels))
+    media = Images(np.stack(pixels) if backbone is None else backbone(np.stack(pixels)))
     return _of_items(path, found, media, objects if any(objects) else None)
 
 

@@ -28,13 +28,14 @@ _COLUMNS = 7  # pictures side by side on the page
 
 def explain_image(captioner: Captioner, path: Path, *, title: str) -> AttendedImage:
     """Describe an image and report what the model looked at."""
-    if captioner.feature_shape is not None:
+    if not captioner.reads_files:
         raise UsageError(
-            "a model that reads features has no image to show", hint="use nmt caption --json --attention"
+            "a model that reads features without a backbone has no image to show",
+            hint="use nmt caption --json --attention",
         )
-    [(name, pixels)] = captioner.read(path)
+    [(name, content)] = captioner.read(path)
     details = Details(scores=True, attention=captioner.has_attention)
-    [caption] = captioner.caption(Images(pixels[None]).rows(), [name], details=details)
+    [caption] = captioner.caption(Images(content[None]).rows(), [name], details=details)
     words, groups = displayed_words(caption.target_pieces, whole_words=caption.whole_words[1])
     weights: tuple[tuple[float, ...], ...] = ()
     if caption.attention is not None:

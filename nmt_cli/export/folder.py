@@ -109,7 +109,7 @@ def check_supported(config: Config) -> None:
             "its scores do not depend on the source",
         ),
         "context_gate": (model.context_gate, "only an ungated context is exported"),
-        "initial_state": (model.initial_state == "input", "only the other ways to start are exported"),
+        "initial_state": (model.has_first_input, "only the other ways to start are exported"),
         "reverse_target": (model.reverse_target, "exported models write from left to right"),
         "hard_attention": (model.hard_attention, only),
         "coverage": (model.coverage, "its scores depend on the attention of all earlier steps"),

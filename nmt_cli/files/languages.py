@@ -12,6 +12,8 @@ from nmt_cli.errors import UsageError
 _SEPARATOR = re.compile(r"[-_@.]")
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _TAKEN = ("arrow", "model", "images", "objects", "frames", "frame_ends")  # parts of the names of other files
+BACKBONE = "backbone.safetensors"
+"""The weights of the network that computes the features of images, in a data or run directory."""
 IMAGE = "image"
 """The source language of captioned images: the source text of a pair is the name of its image."""
 AUDIO = "audio"

@@ -90,6 +90,7 @@ class Bridge(nn.Module):
     projection:  s_0 = tanh(W h_n), h_n of the top layer      (Cho et al. 2014; Bahdanau et al. 2015, A.2.2)
     mean:        s_0 = tanh(W Σ_i h_i / n)                    (Sennrich et al. 2017, Nematus, section 3)
     input:       s_0 = RNN(W Σ_i h_i / n, 0), a first input   (Vinyals et al. 2015, equation 10)
+    contrast:    s_0 = RNN(W LN(Σ_i max(0, h_i - h̄) / n), 0),  h̄ = Σ_i h_i / n
     zero:        s_0 = 0                                      (language models, which have no h)
 
     Each layer (and the cell c_0 of an LSTM) has its own W. A bidirectional h_n concatenates the last states of both
@@ -105,8 +106,9 @@ class Bridge(nn.Module):
         self.layers = config.decoder_layers
         self.parts = 0 if config.cell == "transformer" else CELLS[config.cell].parts
         sizes = {"projection": self.layers * self.parts * H, "input": config.embedding_size}
-        sizes["mean"] = sizes["projection"]
+        sizes |= {"mean": sizes["projection"], "contrast": sizes["input"]}
         self.W = nn.Linear(H, sizes[self.kind]) if self.kind in sizes else None
+        self.norm = nn.LayerNorm(H) if self.kind == "contrast" else None
         self.V = nn.Linear(H, H) if config.context_every_step else None
 
     def forward(self, encoded: Encoded, mask: Tensor) -> Bridged:
@@ -116,11 +118,13 @@ class Bridge(nn.Module):
             states = encoded.states
             return Bridged(self.zero(len(states), states) if self.kind == "zero" else encoded.last, c)
         if self.kind in ("mean", "input"):
-            n = mask.sum(dim=1, keepdim=True).clamp(min=1)  # (B, 1)
-            h = (encoded.states * mask[..., None]).sum(dim=1) / n  # (B, H)
+            h = _mean(encoded.states, mask)  # (B, H)
+        elif self.norm is not None:
+            above = torch.relu(encoded.states - _mean(encoded.states, mask)[:, None])  # (B, S, H)
+            h = self.norm(_mean(above, mask))  # (B, H)
         else:
             h = encoded.last[-1][0] if c is None else c  # (B, H)
-        if self.kind == "input":
+        if self.kind in ("input", "contrast"):
             return Bridged(self.zero(len(h), h), c, self.W(h))  # (B, E)
         s_0 = torch.tanh(self.W(h)).chunk(self.layers * self.parts, dim=-1)  # layers × parts of (B, H)
         return Bridged(tuple(s_0[i : i + self.parts] for i in range(0, len(s_0), self.parts)), c)
@@ -129,3 +133,9 @@ class Bridge(nn.Module):
         """s_0 = 0 (B, H) of each layer for B sentences, with the device and dtype of `like`."""
         zero = like.new_zeros(sentences, self.hidden_size)  # (B, H)
         return ((zero,) * self.parts,) * self.layers
+
+
+def _mean(states: Tensor, mask: Tensor) -> Tensor:
+    """The mean (B, H) of states (B, S, H) where mask (B, S) is set."""
+    n = mask.sum(dim=1, keepdim=True).clamp(min=1)  # (B, 1)
+    return (states * mask[..., None]).sum(dim=1) / n  # (B, H)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +25,18 @@ from nmt_cli.corpus.images import ImageReader
 from nmt_cli.corpus.transcripts import parse_transcript_spec
 from nmt_cli.data.directory import CorpusRows, SplitWriter
 from nmt_cli.data.images import Boxes, ImageWriter, write_objects
-from nmt_cli.errors import CorpusError, DataWarning
+from nmt_cli.errors import CorpusError, DataWarning, UsageError
 from nmt_cli.files.byte_stream import Progress
 from nmt_cli.files.languages import images_name, text_names
 from nmt_cli.preprocessing.card import DataCard, finish_directory
 from nmt_cli.preprocessing.encoding import Page, PageEncoder, SplitStatistics
-from nmt_cli.preprocessing.request import PreprocessRequest, Reporter
+from nmt_cli.preprocessing.request import PreprocessRequest, Reporter, with_backbone_default
 from nmt_cli.preprocessing.splits import FROM_TRAIN, DropLog
 from nmt_cli.vocabulary import Vocabularies
 from nmt_cli.vocabulary.token_ids import Ragged
+
+if TYPE_CHECKING:
+    from nmt_cli.data.backbone import Backbone
 
 HELD_OUT = ("valid", "test")
 _AT_ONCE = 256  # images that are decoded together
@@ -98,6 +101,7 @@ class MediaRun:
         self.config = request.settings.config.data
         table = self.config.normalization
         self.normalization = Normalization(self.config.lowercase, read_replacements(table) if table else ())
+        self.backbone: Backbone | None = None
         self.warnings: list[DataWarning] = []
         self.media: dict[str, tuple[str, ...]] = {}  # of each split, the figures that the card shows
         self.open_reader()
@@ -107,6 +111,7 @@ class MediaRun:
     def open_reader(self) -> None:
         """Prepare to read the images."""
         self.reader = ImageReader(self.request.images, self.config.image_size)
+        self.backbone = self._open_backbone()
 
     def read(self, item: MediaItem) -> tuple[NDArray[Any], Boxes] | CorpusError:
         """An image as it is stored and its objects, or what is wrong with it."""
@@ -118,6 +123,8 @@ class MediaRun:
 
     def writer(self, split: str) -> ImageWriter:
         """Stores the images of a split."""
+        if self.backbone is not None:
+            return ImageWriter(self.directory / images_name(split), self.backbone.shape, np.float32)
         return ImageWriter(self.directory / images_name(split), *self.reader.layout)
 
     def is_too_long(self, content: NDArray[Any]) -> bool:
@@ -162,6 +169,24 @@ class MediaRun:
         )
         finish_directory(card, self.directory, self.normalization)
         return card
+
+    def _open_backbone(self) -> Backbone | None:
+        """The network that computes features, with its weights in the directory, where runs find them."""
+        if self.config.backbone is None:
+            return None
+        if self.reader.has_features:
+            raise UsageError(
+                "data.backbone computes features, but --images names a file that has them already",
+                hint="leave out one or the other",
+            )
+        from nmt_cli.data.backbone import Backbone  # imports torch
+
+        self.report(Progress("loading the backbone", 0))
+        backbone = Backbone.read(self.config)
+        backbone.save(self.directory)
+        settings = with_backbone_default(self.request.settings, "backbone_layer", backbone.layer)
+        self.request = replace(self.request, settings=settings)
+        return backbone
 
     def _read_heldout(self, name: str, specs: Sequence[MediaSpec]) -> MediaSet:
         images = [image for spec in specs for image in self.items(spec)]
@@ -291,11 +316,24 @@ class MediaRun:
                         self._drop(corpus, image, "too_long")
                     else:
                         block.append(StoredItem(image, corpus, *found))
+                if self.backbone is not None and block:
+                    block = self._with_features(block, self.backbone, pool)
                 done = Progress(
                     f"{self.stage} {part.name} {self.noun}s", first + len(images), len(part.images)
                 )
                 self.report(done)
                 yield block
+
+    def _with_features(
+        self, block: list[StoredItem], backbone: Backbone, pool: ThreadPoolExecutor
+    ) -> list[StoredItem]:
+        """Features in place of pixels. The batches are the same with any number of workers, and so are the bytes."""
+        pixels = np.stack([each.content for each in block])
+        batches = [
+            pixels[first : first + backbone.at_once] for first in range(0, len(pixels), backbone.at_once)
+        ]
+        features = np.concatenate(list(pool.map(backbone, batches)))
+        return [each._replace(content=row) for each, row in zip(block, features, strict=True)]
 
     def _refuse(self, part: MediaSet, image: MediaItem, corpus: int, error: CorpusError) -> None:
         if part.name != "train":

@@ -116,6 +116,8 @@ class DataCard:
         sizes = f"joint, {source:,} pieces" if vocabularies.joint else f"{source:,} + {target:,} pieces"
         given = f", from {self.request.vocabulary}" if self.request.vocabulary else ""
         yield "vocabulary", f"{kind}, {sizes}{given}"
+        if (data := self.request.settings.config.data).backbone is not None:
+            yield "backbone", f"{data.backbone}, layer {data.backbone_layer}, {data.image_size} pixels"
         yield "training memory", "measure it: nmt train DATA --dry-run"
 
     def to_json(self) -> dict[str, object]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nmt_cli.config.data import DEFAULT_SIZE
+from nmt_cli.config.data import BACKBONE_SIZE, DEFAULT_SIZE
 from nmt_cli.corpus import Spec, parse_spec
 from nmt_cli.corpus.checks.inspector import Inspector, compare_sets
 from nmt_cli.corpus.cleaning import (
@@ -40,6 +40,7 @@ from nmt_cli.preprocessing.request import (
     Reporter,
     for_monolingual_text,
     for_recordings,
+    with_backbone_default,
     with_vocabulary,
 )
 from nmt_cli.preprocessing.splits import DropLog, HeldOutSet, TrainingText, read_heldout
@@ -60,6 +61,10 @@ def preprocess(request: PreprocessRequest, report: Reporter = lambda report: Non
         check_language(language)
     if not request.train:
         raise UsageError("there is no training corpus", hint="give at least one with --train SPEC")
+    if request.settings.config.data.backbone is not None and not request.has_images:
+        raise UsageError(
+            "data.backbone needs images", hint="give their folder with --images, or leave it out"
+        )
     if request.is_monolingual:
         request = replace(request, settings=for_monolingual_text(request.settings))
     if request.has_media:
@@ -72,6 +77,8 @@ def preprocess(request: PreprocessRequest, report: Reporter = lambda report: Non
         settings = for_monolingual_text(request.settings, what=f"the sources are {what}")
         if request.has_audio and request.vocabulary is None:
             settings = for_recordings(settings)
+        if request.has_images:
+            settings = with_backbone_default(settings, "image_size", BACKBONE_SIZE)
         request = replace(request, settings=settings)
         specs, paths = (
             {},

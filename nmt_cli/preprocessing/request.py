@@ -87,6 +87,15 @@ def with_vocabulary(settings: Resolved, vocabularies: Vocabularies) -> Resolved:
     return Resolved(config, {**settings.provenance, **layers})
 
 
+def with_backbone_default(settings: Resolved, key: str, value: Any) -> Resolved:
+    """The settings with the default that `data.key` has if there is a backbone, unless it is set."""
+    data = settings.config.data
+    if data.backbone is None or settings.provenance[f"data.{key}"] != "default":
+        return settings
+    config = settings.config.model_copy(update={"data": data.model_copy(update={key: value})})
+    return Resolved(config, {**settings.provenance, f"data.{key}": f"default for {data.backbone}"})
+
+
 def for_monolingual_text(settings: Resolved, *, what: str = "the text is monolingual") -> Resolved:
     """The settings without filters that compare source and target; enabling one explicitly is an error."""
     config = settings.config

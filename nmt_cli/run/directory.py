@@ -6,6 +6,7 @@
     model.safetensors        the model: the best checkpoint, or the average of the best
     shared.model             the vocabulary, or source.model and target.model
     normalization.tsv        replacements to apply to text, if any
+    backbone.safetensors     the network that computes the features of images, if any
     valid.*, test.*          raw text; also the images of captions, or the frames of recordings
 
     README.md                model card
@@ -43,7 +44,14 @@ from nmt_cli.data.recordings import Recordings
 from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files.atomic import FileFacts, cannot_write, new_directory
 from nmt_cli.files.guarded import GuardedDirectory, read_all
-from nmt_cli.files.languages import frame_ends_name, frames_name, images_name, objects_name, text_names
+from nmt_cli.files.languages import (
+    BACKBONE,
+    frame_ends_name,
+    frames_name,
+    images_name,
+    objects_name,
+    text_names,
+)
 from nmt_cli.files.manifest import Manifest, run_refusal, write_manifest
 from nmt_cli.model import Seq2Seq
 from nmt_cli.model.seq2seq import blank_model, expected_weights
@@ -52,6 +60,7 @@ from nmt_cli.run.weights import check_header, load_weights, parse_tensors
 from nmt_cli.vocabulary import Vocabularies
 
 if TYPE_CHECKING:
+    from nmt_cli.data.backbone import Backbone
     from nmt_cli.data.directory import DataDirectory
 
 NORMALIZATION = "normalization.tsv"
@@ -151,6 +160,26 @@ class RunDirectory:
         """The objects in each of these images, if they are known."""
         images = self.images(split)
         return None if images is None else read_objects(self.files, split, len(images))
+
+    @cached_property
+    def backbone(self) -> Backbone | None:
+        """The network that computes the features of images for this model, if it reads such features."""
+        if self.config.data.backbone is None or self.config.model.source != "features":
+            return None
+        from nmt_cli.data.backbone import Backbone  # imports torchvision
+
+        backbone = Backbone.open_verified(self.files, self.config.data)
+        if backbone.shape != self.config.model.feature_shape:
+            raise DirectoryError(
+                f"the backbone of {self.path} computes other features than the model reads", hint=_RECOPY
+            )
+        return backbone
+
+    @property
+    def image_input(self) -> tuple[object, ...]:
+        """What an image becomes before the model reads it: models for which this is equal read the same."""
+        data, weights = self.config.data, self.files.files.get(BACKBONE)
+        return data.image_size, data.backbone, data.backbone_layer, weights and weights["sha256"]
 
     @property
     def reads(self) -> Reads:
@@ -281,7 +310,7 @@ def _texts_of(data: DataDirectory) -> list[str]:
     names = [name for split in HELD_OUT for name in text_names(split, data.source_lang, data.target_lang)]
     media = (images_name, objects_name, frames_name, frame_ends_name)
     names += [name(split) for split in HELD_OUT for name in media]
-    names.append(NORMALIZATION)
+    names += [NORMALIZATION, BACKBONE]
     return [name for name in names if name in data.files]
 
 
@@ -291,7 +320,7 @@ def listed(folder: Path) -> list[str]:
         names = {path.name for path in folder.iterdir()}
     except OSError as error:
         raise cannot_write(folder, error) from error
-    always = {FACTS, CONFIG, MODEL, NORMALIZATION}
+    always = {FACTS, CONFIG, MODEL, NORMALIZATION, BACKBONE}
     return sorted(
         name
         for name in names

@@ -112,6 +112,8 @@ def _with_shape(settings: Resolved, data: DataDirectory) -> Resolved:
         values["model.feature_shape"] = media.shape
         for name in ("image_grid", "image_network"):  # there is no network
             values[f"model.{name}"] = ModelConfig.model_fields[name].default
+        if media.shape[0] == 1 and settings.config.model.initial_state == "contrast":
+            values["model.initial_state"] = "input"  # the mean of one position is itself
     chosen = [name for name in values if _explicit(settings, name) and not _from_preset(settings, name)]
     wrong = [
         f"{name} = {_value(settings, name)}" for name in chosen if _value(settings, name) != values[name]

@@ -16,7 +16,7 @@ from nmt_cli.corpus.images import FeatureFile, decode_image
 from nmt_cli.data.batches import pad_source
 from nmt_cli.data.images import ImageRows, Images
 from nmt_cli.data.media import MediaRows
-from nmt_cli.errors import CorpusError
+from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.model.image_encoder import ImageEncoder
 from nmt_cli.run import RunDirectory
 from nmt_cli.translator.media import MediaTranslator
@@ -31,20 +31,35 @@ class Captioner(MediaTranslator):
     reads = "image"
     image_size: int  # in pixels
     feature_shape: tuple[int, ...] | None  # if the model reads features
+    run: RunDirectory  # the first
 
     @classmethod
     def load(cls, *runs: Path | str, **options: Any) -> Self:
         """The captioning model of a run directory, or an ensemble; the options are those of `Translator.load`."""
         captioner = super().load(*runs, **options)
-        config = RunDirectory.open(Path(runs[0])).config
-        captioner.image_size = config.data.image_size
-        captioner.feature_shape = config.model.feature_shape
+        opened = [RunDirectory.open(Path(run)) for run in runs]
+        for other in opened[1:]:
+            if other.image_input != opened[0].image_input:
+                raise UsageError(
+                    f"{other.path} and {opened[0].path} read images differently",
+                    hint="the runs of an ensemble need the same data.image_size and the same backbone",
+                )
+        captioner.run = opened[0]
+        captioner.image_size = captioner.run.config.data.image_size
+        captioner.feature_shape = captioner.run.config.model.feature_shape
         return captioner
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether it can describe files of images, not only features that were computed elsewhere."""
+        return self.feature_shape is None or self.run.config.data.backbone is not None
 
     def read(self, path: Path) -> list[tuple[str, NDArray[Any]]]:
         """The image in a file, with its name; or all rows of a file of features, if the model reads features."""
-        if self.feature_shape is None:
-            return [(str(path), decode_image(path, str(path), self.image_size).pixels)]
+        if self.feature_shape is None or (self.reads_files and path.suffix != ".npy"):
+            pixels = decode_image(path, str(path), self.image_size).pixels
+            backbone = self.run.backbone
+            return [(str(path), pixels if backbone is None else backbone(pixels[None])[0])]
         if path.suffix != ".npy":
             raise CorpusError(
                 f"{path} is not a file of features",

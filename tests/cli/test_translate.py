@@ -433,7 +433,7 @@ def test_translate_imports_neither_datasets_nor_arrow(run: Path) -> None:
         "from nmt_cli.cli.app import app\n"
         f"try: app(['translate', {str(run)!r}, '--threads', '1'])\n"
         "except SystemExit as end: assert end.code == 0\n"
-        "heavy = ('datasets', 'pandas', 'pyarrow', 'sacrebleu', 'matplotlib', 'scipy', 'zstandard')\n"
+        "heavy = ('datasets', 'pandas', 'pyarrow', 'sacrebleu', 'matplotlib', 'scipy', 'zstandard', 'torchvision')\n"
         "print('imported:', [name for name in heavy if name in sys.modules], file=sys.stderr)\n"
     )
     done = subprocess.run(

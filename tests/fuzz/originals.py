@@ -8,8 +8,13 @@ import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
+from safetensors.numpy import save_file
+
+from nmt_cli.demo import scenes
 from tests.fork_server import ForkServer, Outcome
 
 _WORDS = [consonant + vowel for consonant in "bdf" for vowel in "aeiou"]
@@ -103,6 +108,7 @@ def _resume(*arguments: str, run: str = "run") -> Command:
     return Command(words, trained(run), may_change=None, if_forged=_SHORT)
 
 
+HAS_TORCHVISION = find_spec("torchvision") is not None
 KINDS = {
     "run": Kind(
         "run",
@@ -155,6 +161,25 @@ KINDS = {
             "score": Command(("score", "lm", "--target", "target.yy", *_QUIET), standard_output),
             "resume": _resume(run="lm"),
         },
+    ),
+    **(
+        {
+            "backbone": Kind(
+                "captioner",
+                {
+                    "caption": Command(
+                        ("caption", "captioner", "image.png", "--threads", "1"), standard_output
+                    ),
+                    "evaluate": Command(
+                        ("evaluate", "captioner", "--samples", "10", "--json", "--workers", "1", *_QUIET),
+                        evaluation,
+                        may_change=("scores.jsonl", "README.md"),
+                    ),
+                },
+            )
+        }
+        if HAS_TORCHVISION
+        else {}
     ),
     "data": Kind(
         "data",
@@ -223,6 +248,25 @@ def _make_directories(folder: Path, server: ForkServer, *, seed: int, language_m
             ("preprocess", "-t", "yy", *options, *monolingual),
             ("train", "lm-data", "--out", "lm", *settings, *_QUIET),
         ]
+        commands += _captioner(folder, settings) if HAS_TORCHVISION else []
     for command in commands:
         outcome = server.run(command, folder=folder)
         assert outcome.code == 0, outcome.stderr.decode()
+
+
+def _captioner(folder: Path, settings: list[str]) -> list[tuple[str, ...]]:
+    """Images and weights for a backbone, and the commands that make a captioning model that reads its features."""
+    scenes.write(folder / "scenes", 20, side=16)
+    shutil.copy(folder / "scenes" / "images" / "test-00001.png", folder / "image.png")
+    numbers = np.random.default_rng(1)
+    weights = {"weight": numbers.normal(size=(64, 3, 3, 3)), "bias": numbers.normal(size=64)}
+    tensors = {f"features.0.{name}": value.astype(np.float32) for name, value in weights.items()}
+    save_file(tensors, folder / "weights.safetensors")
+    backbone = ("squeezenet1_1", "features.0", "weights.safetensors", "16")
+    keys = ("backbone", "backbone_layer", "backbone_weights", "image_size")
+    options = _options(*(f"data.{key}={value}" for key, value in zip(keys, backbone, strict=True)))
+    sets = [part for name in ("train", "valid", "test") for part in (f"--{name}", f"scenes/{name}.jsonl")]
+    return [
+        ("preprocess", "-t", "en", "--images", "scenes", *sets, *options, "--out", "images", "--quiet"),
+        ("train", "images", "--out", "captioner", *settings, *_QUIET),
+    ]

@@ -45,6 +45,7 @@ def batch(captions: list[list[int]] = CAPTIONS, images: Images | None = None) ->
 VARIANTS = [
     ("vinyals2015", {}),
     ("vinyals2015", {"cell": "gru", "decoder_layers": 2}),
+    ("vinyals2015", {"initial_state": "input"}),
     ("xu2015", {}),
     ("xu2015", {"hard_attention": True}),
     ("xu2015", {"context_gate": False, "attention": "general"}),
@@ -88,6 +89,19 @@ def test_images_of_any_size_become_the_same_grid(network: str) -> None:
     for side in (1, 8, 24, 50):
         memory: Any = model.encode(torch.from_numpy(pixels(2, side).values), torch.ones(2))
         assert memory.values.shape == (2, 9, 8)
+
+
+def test_the_first_input_tells_an_image_from_its_mirror_image() -> None:
+    """The mean of linear functions of the cells cannot: where a cell is adds the same to every image."""
+    for kind, differs in (("input", False), ("contrast", True)):
+        overrides = {"source": "features", "feature_shape": (4, 7), "initial_state": kind}
+        model = build(settings("vinyals2015", **overrides))
+        features = np.random.default_rng(2).normal(size=(1, 4, 7)).astype(np.float32)
+        one, other = (
+            float(model.loss(batch([CAPTIONS[0]], Images(np.ascontiguousarray(each)))).cross_entropy.detach())
+            for each in (features, features[:, ::-1])
+        )
+        assert (abs(one - other) > 1e-6) == differs
 
 
 def test_what_a_cell_sees_is_centered_on_its_middle() -> None:
@@ -171,11 +185,18 @@ def lstm(x: Tensor, h: Tensor, c: Tensor, w: Weights) -> tuple[Tensor, Tensor]:
     return o.sigmoid() * c.tanh(), c
 
 
-def show_and_tell(image: Tensor, words: list[int], w: Weights) -> tuple[Tensor, None]:
+def show_and_tell(
+    image: Tensor, words: list[int], w: Weights, *, contrast: bool = True
+) -> tuple[Tensor, None]:
     """Vinyals et al. 2015, equations 10 to 12: logits (T, V)."""
     h_i, zero = encoded(image, w), torch.zeros(8, dtype=torch.float64)
-    mean = sum(h_i, zero) / len(h_i)
-    s, c = lstm(w["bridge.W.weight"] @ mean + w["bridge.W.bias"], zero, zero, w)
+    summary = sum(h_i, zero) / len(h_i)
+    if contrast:
+        above = sum((torch.where(h > summary, h - summary, 0.0) for h in h_i), zero) / len(h_i)
+        centered = above - above.sum() / len(above)
+        deviation = (centered.square().sum() / len(above) + 1e-5).sqrt()
+        summary = w["bridge.norm.weight"] * centered / deviation + w["bridge.norm.bias"]
+    s, c = lstm(w["bridge.W.weight"] @ summary + w["bridge.W.bias"], zero, zero, w)
     logits = []
     for word in words:
         s, c = lstm(w["source_words.weight"][word], s, c, w)
@@ -209,6 +230,7 @@ def show_attend_and_tell(
 
 PAPERS: dict[str, Any] = {
     "vinyals2015": show_and_tell,
+    "vinyals2015 input": partial(show_and_tell, contrast=False),
     "xu2015": show_attend_and_tell,
     "xu2015 hard": partial(show_attend_and_tell, hard=True),
 }
@@ -217,7 +239,9 @@ PAPERS: dict[str, Any] = {
 @pytest.mark.parametrize("network", ["strided", "pooled"])
 @pytest.mark.parametrize("name", PAPERS)
 def test_a_model_computes_what_its_paper_says(name: str, network: str) -> None:
-    config = settings(name.split()[0], hard_attention="hard" in name, image_network=network)
+    switches: dict[str, Any] = {"hard": {"hard_attention": True}, "input": {"initial_state": "input"}}
+    preset, _, switch = name.partition(" ")
+    config = settings(preset, image_network=network, **switches.get(switch, {}))
     model, images = build(config), pixels(2)
     given = batch([[4, 5, 6], [7, 8, 9]], images)
     features, attention = model.decode(model.encode(given.source, given.source_lengths), given.target_inputs)
@@ -352,6 +376,10 @@ def test_the_doubly_stochastic_loss_counts_real_words_and_positions_only() -> No
         ({"expected_context": 0.5}, "model.expected_context = 0.5 is incompatible with model.hard_attention"),
         ({"source": "features", "image_grid": 3, "feature_shape": (2, 3)}, "model.image_grid = 3"),
         ({"source": "features", "feature_shape": (2,)}, "model.feature_shape"),
+        (
+            {"preset": "vinyals2015", "source": "features", "feature_shape": (1, 3)},
+            "model.initial_state = contrast is incompatible with model.feature_shape",
+        ),
         ({"source": "text"}, "model.image_grid"),
         ({"source": "text"}, "model.image_network = pooled is incompatible with model.source = text"),
     ],
@@ -360,4 +388,4 @@ def test_contradictory_settings_of_an_image_model_are_rejected(
     overrides: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message.replace(".", r"\.")):
-        settings(**{"image_grid": GRID, **overrides})
+        settings(overrides.get("preset", "xu2015"), **{"image_grid": GRID, **overrides})

@@ -20,6 +20,7 @@ from nmt_cli.demo import scenes
 from nmt_cli.errors import ConfigError, UsageError
 from nmt_cli.evaluation.result import CaptionResult
 from nmt_cli.preprocessing import PreprocessRequest, preprocess
+from nmt_cli.run import RunDirectory
 from nmt_cli.run.average import average
 from nmt_cli.training import Machine, start
 from nmt_cli.translator import Captioner, Details, Translator
@@ -147,6 +148,31 @@ def test_a_tiny_model_describes_shapes_and_looks_at_the_one_it_names(learned: Pa
     assert found.pointing is not None
     assert found.pointing.words == 2 * found.images
     assert found.pointing.accuracy >= 75 > 35 > found.pointing.chance
+
+
+def test_a_tiny_model_without_attention_describes_shapes(few_kinds: Path, tmp_path: Path) -> None:
+    train(few_kinds, tmp_path / "run", *LEARNS, "model.preset=vinyals2015")
+    assert measured(tmp_path / "run").exact >= 40
+
+
+def test_features_of_one_position_are_the_first_input_as_they_are(tmp_path: Path) -> None:
+    np.save(tmp_path / "features.npy", np.random.default_rng(1).normal(size=(40, 5)).astype(np.float32))
+    lines = [json.dumps({"image": row, "captions": [f"word{row % 3} here"]}) for row in range(40)]
+    (tmp_path / "train.jsonl").write_text("\n".join(lines), "utf-8")
+    request = PreprocessRequest(
+        source_lang="",
+        target_lang="en",
+        images=[tmp_path / "features.npy"],
+        train=[str(tmp_path / "train.jsonl")],
+        out=tmp_path / "data",
+        settings=resolve(assignments=["vocabulary.kind=word", "data.test_size=0"]),
+    )
+    preprocess(request)
+    vinyals = "model.preset=vinyals2015"
+    train(tmp_path / "data", tmp_path / "run", *SHORT, vinyals)
+    assert RunDirectory.open(tmp_path / "run").config.model.initial_state == "input"
+    with pytest.raises(ConfigError, match=r"model\.initial_state = contrast does not fit"):
+        train(tmp_path / "data", tmp_path / "other", *SHORT, vinyals, "model.initial_state=contrast")
 
 
 def test_hard_attention_after_a_soft_start_looks_at_one_cell_of_the_shape_it_names(
