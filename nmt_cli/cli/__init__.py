@@ -8,6 +8,7 @@ display/      terminal output
 documents     `nmt translate` for documents: PO, subtitles, Markdown and so on
 line_task     lines to a stream or a file, by one process or several
 media         files in, lines out: what `nmt caption` and `nmt transcribe` share
+media_explanations  `nmt explain` for images and recordings
 loading       models, terms and a translation memory, as the options say
 processes     `--processes N` and torchrun: one command in several processes
 prompt        `nmt translate` in a terminal: a prompt with line editing and history

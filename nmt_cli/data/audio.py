@@ -56,9 +56,9 @@ class Format(NamedTuple):
         return self.channels * self.bits // 8
 
 
-def read_wav(path: Path, rate: int, name: str | None = None) -> Samples:
+def read_wav(path: Path, rate: int) -> Samples:
     """A recording as samples from -1 to 1 at `rate` per second, its channels averaged; or an error that names it."""
-    shown = str(path) if name is None else name
+    shown = str(path)
     try:
         with path.open("rb") as file:
             samples, recorded_at = _decode(file, path.stat().st_size, shown)
@@ -80,7 +80,7 @@ def _decode(file: BinaryIO, size: int, name: str) -> tuple[Samples, int]:
         known = next((kind for magic, kind in _OTHER_FORMATS.items() if start.startswith(magic)), None)
         if not start:
             raise _bad(name, "is empty")
-        raise _bad(name, f"is a {known} file" if known else "is not a WAV file", hint=_CONVERT)
+        raise _bad(name, f"is {known}, not WAV" if known else "is not a WAV file", hint=_CONVERT)
     found = None
     for kind, length in _chunks(file):
         if kind == b"fmt ":

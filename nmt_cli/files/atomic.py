@@ -7,10 +7,10 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TypedDict
+from typing import TextIO, TypedDict
 
 from nmt_cli.errors import OutputError, UsageError
 
@@ -204,3 +204,14 @@ def _replace(path: Path, temporary: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
     else:
         temporary.rename(path)
+
+
+@contextmanager
+def new_text_files(files: Mapping[str, Path]) -> Iterator[dict[str, TextIO]]:
+    """Several new text files, opened before the work, so that a file that cannot be written is reported first."""
+    with ExitStack() as stack:
+        opened: dict[str, TextIO] = {}
+        for name, path in files.items():
+            temporary = stack.enter_context(new_file(path))
+            opened[name] = stack.enter_context(temporary.open("w", encoding="utf-8", newline="\n"))
+        yield opened

@@ -132,7 +132,7 @@ class MediaRun:
         return False
 
     def figures(self, items: int, pairs: int, writer: ImageWriter) -> tuple[str, ...]:
-        """The row of the card for a split, as `media_headings` of the card says."""
+        """The row of the card for a split: how many images it has, and captions per image."""
         return f"{items:,}", f"{pairs / max(1, items):.2f}"
 
     def execute(self, vocabularies: Vocabularies | None) -> DataCard:

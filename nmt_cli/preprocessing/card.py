@@ -44,7 +44,7 @@ class DataCard:
     warnings: Sequence[DataWarning]
     vocabularies: Vocabularies
     media: dict[str, tuple[str, ...]] | None = (
-        None  # of each split: images, or recordings, and another figure
+        None  # of each split: images or recordings, and one more figure
     )
     links: Sequence[LinkStatistics] | None = None  # of each --train corpus, if word alignments were given
 

@@ -68,7 +68,7 @@ def test_a_file_that_cannot_be_read_keeps_its_line(nmt: Run, run: Path, tones: P
     assert [line["recording"] for line in lines] == [
         str(path) for path in (good, tmp_path / "b.flac", tmp_path / "c.wav", good)
     ]
-    assert "is a FLAC file" in lines[1]["error"]
+    assert "is FLAC, not WAV" in lines[1]["error"]
     assert "does not exist" in lines[2]["error"]
     assert lines[0] == lines[3]
     assert lines[0]["log_probability"] < 0

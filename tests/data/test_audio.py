@@ -88,9 +88,9 @@ REFUSED: dict[str, tuple[bytes | None, str]] = {
     "missing": (None, "does not exist"),
     "empty": (b"", "is empty"),
     "text": (b"hello, this is not audio", "is not a WAV file"),
-    "flac": (b"fLaC" + bytes(40), "is a FLAC file"),
-    "mp3": (b"ID3" + bytes(40), "is a MP3 file"),
-    "ogg": (b"OggS" + bytes(40), "is a Ogg file"),
+    "flac": (b"fLaC" + bytes(40), "is FLAC, not WAV"),
+    "mp3": (b"ID3" + bytes(40), "is MP3, not WAV"),
+    "ogg": (b"OggS" + bytes(40), "is Ogg, not WAV"),
     "truncated": (wav(pcm(tone(), 16))[:-100], "is truncated: 3,100 of 3,200 bytes"),
     "no audio": (wav(b"")[:36], "is truncated: it has no audio"),
     "no format": (b"RIFF\0\0\0\0WAVEdata\0\0\0\0", "it has no format"),
@@ -257,7 +257,7 @@ def test_a_quotation_mark_in_common_voice_is_a_quotation_mark(tmp_path: Path) ->
 def test_a_converted_file_stands_for_the_compressed_one(tmp_path: Path) -> None:
     (tmp_path / "a.mp3").write_bytes(b"ID3")
     reader = AudioReader([tmp_path], RATE, 40)
-    with pytest.raises(CorpusError, match="is a MP3 file"):
+    with pytest.raises(CorpusError, match="is MP3, not WAV"):
         reader.read(reader.find("a.mp3"))
     (tmp_path / "a.wav").write_bytes(wav(pcm(tone(), 16)))
     assert reader.read(reader.find("a.mp3")).shape == (11, 40)

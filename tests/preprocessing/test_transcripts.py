@@ -84,7 +84,7 @@ def test_settings_of_the_user_take_precedence(demo: Path, tmp_path: Path) -> Non
     [
         (None, "bad.wav is not in"),
         (b"", "is empty"),
-        (b"fLaC", "is a FLAC file"),
+        (b"fLaC", "is FLAC, not WAV"),
         (b"RIFF", "is not a WAV file"),
     ],
 )

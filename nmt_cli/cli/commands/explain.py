@@ -2,19 +2,20 @@
 
 import os.path
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from nmt_cli.cli.display.console import messages, results
 from nmt_cli.cli.display.lines import LineWarnings
+from nmt_cli.cli.media_explanations import explain_images, explain_recordings
 from nmt_cli.cli.options import shared, translation
 from nmt_cli.cli.options.checks import STANDARD_STREAM, as_text, check_runs
 from nmt_cli.config.defaults import ALTERNATIVES, DEVICE
 from nmt_cli.errors import UsageError
-from nmt_cli.files.atomic import MANIFEST, new_file
+from nmt_cli.files.atomic import MANIFEST, new_text_files
 from nmt_cli.files.line_writer import line_output
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def explain(
                 f"--target, --self-attention and --gradients explain translations, but this model {does}",
                 hint="leave them out",
             )
-        explain_media = _explain_images if reads == "image" else _explain_recordings
+        explain_media = explain_images if reads == "image" else explain_recordings
         explain_media(run, texts or (), files, out, search=search, json=json, device=device, threads=threads)
         if not quiet:
             _report_files([*files.values(), out])
@@ -102,7 +103,7 @@ def explain(
         for text, target in pairs
         for name, explainer in explainers.items()
     )
-    with _new_files(files) as open_files:
+    with new_text_files(files) as open_files:
         failure = _show(explanations, open_files, out, json=json, open_beam=beam is not None)
     if not quiet:
         _report_files([*files.values(), out])
@@ -160,96 +161,6 @@ def _reads(run: Path) -> str:
 
     model = parse_settings(Manifest.open(run, KIND))[1].config.model
     return "image" if model.reads_images else "audio" if model.reads_frames else "text"
-
-
-def _explain_images(
-    run: Path,
-    arguments: Sequence[str],
-    files: Mapping[str, Path],
-    out: Path | None,
-    *,
-    search: dict[str, Any],
-    json: bool,
-    device: str,
-    threads: int | None,
-) -> None:
-    """Every image with every run: further run directories may precede the images."""
-    paths = [Path(argument) for argument in arguments]
-    runs = [run, *(path for path in paths if path.is_dir())]
-    images = [path for path in paths if not path.is_dir()]
-    if not images:
-        raise UsageError("no image given", hint="nmt explain RUN_DIR image.png")
-    check_runs(runs, text_hint="nmt explain RUN_DIR image.png")
-
-    from nmt_cli.cli.display.explanation import show_image
-    from nmt_cli.drawing.images import film_strip
-    from nmt_cli.explanation.images import explain_image, image_page, images_json
-    from nmt_cli.model.device import choose_device, set_threads
-    from nmt_cli.translator import Captioner
-
-    set_threads(threads)
-    captioners = [(each, Captioner.load(each, search=search, device=choose_device(device))) for each in runs]
-    found = [
-        explain_image(captioner, image, title=f"{each.name}: {image.name}")
-        for image in images
-        for each, captioner in captioners
-    ]
-    with _new_files(files) as opened, line_output(out) as write:
-        for name, file in opened.items():
-            file.write(image_page(found) if name == "html" else film_strip(found))
-        _show_media(found, show_image, write, out, as_json=images_json(found) if json else None)
-
-
-def _explain_recordings(
-    run: Path,
-    arguments: Sequence[str],
-    files: Mapping[str, Path],
-    out: Path | None,
-    *,
-    search: dict[str, Any],
-    json: bool,
-    device: str,
-    threads: int | None,
-) -> None:
-    """Every recording, with one run."""
-    if not arguments:
-        raise UsageError("no recording given", hint="nmt explain RUN_DIR recording.wav")
-    if "svg" in files and len(arguments) > 1:
-        raise UsageError(
-            f"--svg draws a single recording, but {len(arguments)} were given",
-            hint="give one recording, or write a page for all of them with --html",
-        )
-
-    from nmt_cli.cli.display.explanation import show_recording
-    from nmt_cli.explanation.recordings import explain_recording, recording_page, recordings_json
-    from nmt_cli.model.device import choose_device, set_threads
-    from nmt_cli.translator import Transcriber
-
-    set_threads(threads)
-    transcriber = Transcriber.load(run, search=search, device=choose_device(device))
-    if "svg" in files and not transcriber.has_attention:
-        raise UsageError(f"{run} has no attention, so there is no heat map to draw", hint="omit --svg")
-    paths = [Path(argument) for argument in arguments]
-    found = [explain_recording(transcriber, path, title=path.name) for path in paths]
-    with _new_files(files) as opened, line_output(out) as write:
-        for name, file in opened.items():
-            file.write(recording_page(found) if name == "html" else found[0].svg())
-        _show_media(found, show_recording, write, out, as_json=recordings_json(found) if json else None)
-
-
-def _show_media(
-    found: Iterable[Any], show: Callable[..., None], write: "Write", out: Path | None, *, as_json: str | None
-) -> None:
-    """Write explanations of images or recordings as JSON, or display them with `show`, on the screen or in a file."""
-    if as_json is not None:
-        write(as_json.removesuffix("\n").split("\n"))
-        return
-    buffer = StringIO() if out is not None and out != STANDARD_STREAM else None
-    console = results(buffer)
-    for each in found:
-        show(console, each)
-    if buffer is not None:
-        write(buffer.getvalue().removesuffix("\n").split("\n"))
 
 
 def _check_files(files: Mapping[str, Path], out: Path | None) -> None:
@@ -389,17 +300,6 @@ def _targets(sentences: Sequence[str], targets: Sequence[str] | None) -> Sequenc
             hint="give one --target for each sentence, in the same order",
         )
     return [as_text(target) for target in targets] if targets else [None] * len(sentences)
-
-
-@contextmanager
-def _new_files(files: Mapping[str, Path]) -> Iterator[dict[str, TextIO]]:
-    """Open them before the work, so that a file that cannot be written is reported first."""
-    with ExitStack() as stack:
-        opened: dict[str, TextIO] = {}
-        for name, path in files.items():
-            temporary = stack.enter_context(new_file(path))
-            opened[name] = stack.enter_context(temporary.open("w", encoding="utf-8", newline="\n"))
-        yield opened
 
 
 def _content(name: str, explanations: "Sequence[Explanation]", *, open_beam: bool) -> str:
