@@ -65,9 +65,8 @@ class ModelConfig(Section):
     )
     initial_state: Literal["copy", "projection", "mean", "input", "contrast", "zero"] = setting(
         "copy",
-        "initial decoder state: the encoder's final states (copy), tanh(W h) of its last top state (projection) or "
-        "of the mean (mean), that mean as a first input (input), or the mean of what exceeds it, normalized, as a "
-        "first input (contrast), or 0 (zero)",
+        "initial decoder state: final encoder states (copy), tanh(W h) of the last (projection) or the mean (mean); "
+        "the mean (input) or what exceeds it (contrast) as first input; 0 (zero)",
     )
     attention: Literal[
         "none", "additive", "dot", "scaled_dot", "general", "concat", "projected_dot", "location", "uniform"
