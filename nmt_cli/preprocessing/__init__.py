@@ -1,11 +1,12 @@
-"""`nmt preprocess`: from parallel or monolingual text to a data directory. Reading order:
+"""`nmt preprocess`: from parallel or monolingual text, images or recordings to a data directory. Reading order:
 
 request         the input, the reports, and the settings that follow from the input
 pipeline        all stages in order
 splits          cleaned training pairs, which are kept, and a log of those dropped; validation and test sets
 alignments      given word alignments, read along with the training pairs
-captions        the same for captioned images
-transcripts     the same for recordings with transcripts
+media           the same stages for sources that are not text
+captions        captioned images
+transcripts     recordings with transcripts
 encoding        the file of cleaned pairs; their token ids, the filters that need them, and statistics
 token_links     from links between words to links between their tokens
 card            the data card

@@ -32,9 +32,10 @@ from nmt_cli.files.byte_stream import Progress
 from nmt_cli.files.languages import AUDIO, IMAGE, check_language
 from nmt_cli.files.manifest import Manifest, data_refusal
 from nmt_cli.preprocessing.alignments import AlignmentFile, check_alignments
-from nmt_cli.preprocessing.captions import parse_specs, preprocess_images
+from nmt_cli.preprocessing.captions import preprocess_images
 from nmt_cli.preprocessing.card import DataCard, finish_directory
 from nmt_cli.preprocessing.encoding import LinkStatistics, PageEncoder, SplitStatistics, SpoolEncoder
+from nmt_cli.preprocessing.media import parse_specs
 from nmt_cli.preprocessing.request import (
     PreprocessRequest,
     Reporter,

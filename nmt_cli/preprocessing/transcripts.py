@@ -15,8 +15,8 @@ from nmt_cli.data.images import Boxes, ImageWriter
 from nmt_cli.data.log_mel import HOP
 from nmt_cli.data.recordings import RecordingWriter
 from nmt_cli.errors import CorpusError
-from nmt_cli.preprocessing.captions import MediaRun
 from nmt_cli.preprocessing.card import DataCard
+from nmt_cli.preprocessing.media import MediaRun
 from nmt_cli.preprocessing.request import PreprocessRequest, Reporter
 from nmt_cli.preprocessing.splits import DropLog
 from nmt_cli.vocabulary import Vocabularies
@@ -37,7 +37,10 @@ class _RecordingRun(MediaRun):
     noun, text_noun, stage = "recording", "transcript", "reading"
     bad = "bad_audio"
 
-    def open_reader(self) -> None:
+    def __init__(
+        self, request: PreprocessRequest, report: Reporter, directory: Path, drop_log: DropLog
+    ) -> None:
+        super().__init__(request, report, directory, drop_log)
         self.audio = AudioReader(self.request.audio, self.config.sample_rate, self.config.mel_bands)
 
     def read(self, item: MediaItem) -> tuple[NDArray[Any], Boxes] | CorpusError:
