@@ -202,7 +202,7 @@ class Joey(Entry):
                 "updates": updates,
                 "epochs": 1000,
                 "logging_freq": 10,
-                "validation_freq": max(1, updates // 20),
+                "validation_freq": max(10, updates // 200 * 10),  # a multiple of logging_freq
                 "early_stopping_metric": "ppl",
                 "keep_best_ckpts": 1,
                 "overwrite": True,
