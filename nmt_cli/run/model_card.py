@@ -101,14 +101,15 @@ def _scores_of_model(folder: Path, model_sha256: str | None) -> list[dict[str, A
 
 
 def _test_scores(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The latest score for each combination of test set, signature and search settings."""
-    rows: dict[tuple[str, str, str], str] = {}
+    """The latest score for each combination of test set, metric, signature and search settings."""
+    rows: dict[tuple[str, ...], str] = {}
     for record in records:
         test_set = f"{record['test_set']} ({record['sentences']:,} sentences, SHA-256 {_short(record)})"
         beam = record["search"].get("beam_size")
         for score in record["scores"]:
             interval = f" ± {score['interval']:.1f}" if score["interval"] is not None else ""
-            key = (record["references"][0]["sha256"], score["signature"], str(record["search"]))
+            test_sha256, search = record["references"][0]["sha256"], str(record["search"])
+            key = (test_sha256, score["metric"], score["signature"], search)
             rows.pop(key, None)
             rows[key] = (
                 f"| {cell(test_set)} | {score['metric']} | {score['score']:.1f}{interval} | {beam} "
