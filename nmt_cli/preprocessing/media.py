@@ -38,6 +38,7 @@ from nmt_cli.vocabulary.token_ids import Ragged
 
 HELD_OUT = ("valid", "test")
 _AT_ONCE = 256  # images that are decoded together
+_MOST_WARNINGS = 10  # about single items of a split
 _MOST_HELD_OUT = 0.05  # of the training images
 _CHARACTERS_PER_PIECE = 100
 
@@ -153,12 +154,24 @@ class MediaRun(ABC):
         return card
 
     def _read_heldout(self, name: str, specs: Sequence[MediaSpec]) -> MediaSet:
-        images = [image for spec in specs for image in self.items(spec)]
+        images: list[MediaItem] = []
+        for spec in specs:
+            # An item of a held-out set is stored once, with all its texts next to each other.
+            found: dict[str, MediaItem] = {}
+            for image in self.items(spec):
+                first = found.get(image.name)
+                found[image.name] = first._replace(texts=first.texts + image.texts) if first else image
+            twice = next((image.name for image in images if image.name in found), None)
+            if twice is not None:
+                raise CorpusError(
+                    f"{twice} is in two corpora of the {name} set", hint="remove it from one of them"
+                )
+            images += found.values()
         for image in images:
             if not any(caption.strip() for caption in image.texts):
                 raise CorpusError(
                     f"{image.name} has no {self.text_noun}",
-                    hint=f"every {self.noun} of the {name} set needs one: remove it",
+                    hint=f"add a {self.text_noun}, or remove the {self.noun} from the {name} set",
                 )
         if not images:
             raise CorpusError(
@@ -268,6 +281,7 @@ class MediaRun(ABC):
 
     def _decoded(self, part: MediaSet) -> Iterator[list[StoredItem]]:
         """Blocks of images with their content; those that cannot be decoded are left out."""
+        refused = 0
         with ThreadPoolExecutor(self.request.workers) as pool:
             for first in range(0, len(part.images), _AT_ONCE):
                 images = part.images[first : first + _AT_ONCE]
@@ -275,7 +289,8 @@ class MediaRun(ABC):
                 for number, found in enumerate(pool.map(self.read, images), start=first):
                     image, corpus = part.images[number], part.corpora[number]
                     if isinstance(found, CorpusError):
-                        self._refuse(part, image, corpus, found)
+                        refused += 1
+                        self._refuse(part, image, corpus, found, warn=refused <= _MOST_WARNINGS)
                     elif part.name == "train" and self.is_too_long(found[0]):
                         self._drop(corpus, image, "too_long")
                     else:
@@ -286,15 +301,24 @@ class MediaRun(ABC):
                 )
                 self.report(done)
                 yield block
+        if refused > _MOST_WARNINGS:
+            self._warn(
+                self.bad.replace("_", "-"),
+                f"{refused - _MOST_WARNINGS:,} more training {self.noun}s could not be read",
+                "list them with --dropped FILE",
+            )
 
-    def _refuse(self, part: MediaSet, image: MediaItem, corpus: int, error: CorpusError) -> None:
+    def _refuse(
+        self, part: MediaSet, image: MediaItem, corpus: int, error: CorpusError, *, warn: bool
+    ) -> None:
         if part.name != "train":
             raise CorpusError(
                 error.message, hint=f"every {self.noun} of the {part.name} set is needed: {error.hint}"
             )
         self._drop(corpus, image, self.bad)
-        hint = f"its {self.text_noun}s are not trained on; {error.hint}"
-        self._warn(self.bad.replace("_", "-"), error.message, hint)
+        if warn:
+            hint = f"its {self.text_noun}s are not trained on; {error.hint}"
+            self._warn(self.bad.replace("_", "-"), error.message, hint)
 
     def _page(self, block: Sequence[StoredItem]) -> Page:
         """One row for each caption."""
