@@ -180,12 +180,17 @@ def _images_of(path: Path, runs: Sequence[RunDirectory]) -> MediaTestSet:
 
 
 def _recordings_of(path: Path, runs: Sequence[RunDirectory]) -> MediaTestSet:
-    """Recordings with transcripts in a file or folder; the recordings are in its folder."""
+    """Recordings with transcripts in a file; their paths are relative to its folder."""
     first = runs[0].config.data
     found = list(read_transcripts(parse_transcript_spec(str(path))))
     if not found:
         raise UsageError(f"{path} has no recordings", hint="give recordings with transcripts: test.jsonl")
-    reader = AudioReader([path if path.is_dir() else path.parent], first.sample_rate, first.mel_bands)
+    reader = AudioReader(
+        [path.parent],
+        first.sample_rate,
+        first.mel_bands,
+        missing=f"paths are relative to the folder of {path}",
+    )
     frames = [reader.read(item.path or reader.find(item.name)) for item in found]
     return _of_items(path, found, Recordings.of(frames), None)
 
