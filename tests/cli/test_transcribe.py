@@ -155,6 +155,18 @@ def test_a_heat_map_has_a_row_for_each_character(nmt: Run, run: Path, tones: Pat
     assert "0.08" in shown.stdout
 
 
+def test_a_heat_map_is_complete_before_anything_is_printed(
+    nmt: Run, run: Path, tones: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("nmt_cli.cli.media_explanations._show_media", interrupted)
+    done = nmt("explain", run, tones / "audio" / "test-00001.wav", "--svg", tmp_path / "map.svg")
+    assert "map.svg" not in done.stderr
+    assert (tmp_path / "map.svg").read_text("utf-8").startswith("<svg ")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -165,6 +177,7 @@ def test_a_heat_map_has_a_row_for_each_character(nmt: Run, run: Path, tones: Pat
         (["export", "RUN", "--out", "NEW"], "is a speech recognition model"),
         (["rerank", "--input", "TEXT", "--forward", "RUN"], "is a speech recognition model"),
         (["explain", "RUN", "WAV", "--gradients"], "transcribes recordings"),
+        (["explain", "RUN", "WAV", "--alternatives", "3"], "transcribes recordings"),
         (
             ["explain", "RUN", "WAV", "WAV", "--svg", "NEW"],
             "--svg draws a single recording, but 2 were given",
