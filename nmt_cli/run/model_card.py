@@ -41,7 +41,7 @@ def model_card(run: RunDirectory, *, parameters: int, best: Mapping[str, Any] | 
         "",
         "## Scores on the validation set",
         "",
-        *_scores(best),
+        *_scores(best, token="token" if config.vocabulary.kind == "char" else "subword token"),
     ]
     if tested := _scores_of_model(run.path, run.model_sha256):
         lines += ["", *_test_scores(tested)]
@@ -64,7 +64,7 @@ def purpose(run: RunDirectory) -> tuple[str, str]:
     return f"# Translation from {facts.source_lang} to {facts.target_lang}", use
 
 
-def _scores(best: Mapping[str, Any] | None) -> list[str]:
+def _scores(best: Mapping[str, Any] | None, *, token: str) -> list[str]:
     if best is None:
         return ["None yet."]
     averaged = best.get("averaged")
@@ -81,7 +81,7 @@ def _scores(best: Mapping[str, Any] | None) -> list[str]:
             for name, key in (("WER", "wer"), ("CER", "cer"), ("BLEU", "bleu"), ("chrF2", "chrf"))
             if key in best
         ),
-        f"| perplexity | {best['perplexity']:.2f} | per subword token, teacher forcing |",
+        f"| perplexity | {best['perplexity']:.2f} | per {token}, teacher forcing |",
     ]
 
 
