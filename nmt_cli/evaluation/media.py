@@ -74,7 +74,7 @@ def find_media_test_set(request: EvaluateRequest, systems: Sequence[System]) -> 
     if request.references:
         raise UsageError(f"{_KINDS[kind]} models take no --reference", hint=f"give {_SOURCES[kind]}")
     if kind == "audio" or request.source is None:
-        _check_same_input(runs)
+        check_same_input(runs)
     if request.source is not None:
         return _images_of(request.source, runs) if kind == "image" else _recordings_of(request.source, runs)
     found = [_stored(system) for system in reading]
@@ -136,7 +136,7 @@ def _stored(system: System) -> MediaTestSet:
     return MediaTestSet((), None, None, name, first, [found for _, found in groups], media, objects)
 
 
-def _check_same_input(runs: Sequence[RunDirectory]) -> None:
+def check_same_input(runs: Sequence[RunDirectory]) -> None:
     """Raise an error unless all models read the same pixels, features or frames of an item."""
     first = runs[0]
     for run in runs[1:]:
