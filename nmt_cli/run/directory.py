@@ -182,6 +182,11 @@ class RunDirectory:
         return data.image_size, data.backbone, data.backbone_layer, weights and weights["sha256"]
 
     @property
+    def frame_input(self) -> tuple[int, int]:
+        """What determines the frames of a recording: models for which this is equal read the same."""
+        return self.config.data.sample_rate, self.config.data.mel_bands
+
+    @property
     def reads(self) -> Reads:
         """What the sources of the model are."""
         model = self.config.model
