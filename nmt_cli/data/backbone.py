@@ -224,7 +224,8 @@ class Backbone:
 
     def _load(self, tensors: Mapping[str, Tensor], origin: str, kind: type[NmtError], hint: str) -> None:
         """Take the weights from `tensors`, which may also have those of other layers of the network."""
-        tensors = {_DENSENET.sub(r".\1\2.", name): tensor for name, tensor in tensors.items()}
+        if self.name.startswith("densenet"):
+            tensors = {_DENSENET.sub(r".\1\2.", name): tensor for name, tensor in tensors.items()}
         known = self._network.state_dict()
         if missing := [name for name in self._needed if name not in tensors]:
             raise kind(f"{origin} lacks the weights {missing[0]}{_others(missing)} of {self.name}", hint=hint)
@@ -240,7 +241,8 @@ class Backbone:
             if found.is_floating_point() != expected.is_floating_point():
                 raise kind(f"{origin}: {name} has type {found.dtype} instead of {expected.dtype}", hint=hint)
         self._needed = {name: tensors[name].to(each.dtype) for name, each in self._needed.items()}
-        self._network.load_state_dict(self._needed, strict=False, assign=True)
+        known.update(self._needed)  # it also has the version of each module, which MNASNet reads
+        self._network.load_state_dict(known, assign=True)
 
     def _download(self) -> Mapping[str, Tensor]:
         """The best weights that torchvision offers; it keeps them for the next time."""

@@ -156,6 +156,14 @@ def test_the_default_layer_of_every_family_is_a_grid(name: str, folder: Path) ->
     assert Backbone(config(folder, name, image_size=224)).shape[0] == FAMILIES[name] ** 2
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_network_of_every_family_takes_its_own_weights(name: str, folder: Path) -> None:
+    backbone = Backbone(config(folder, name, image_size=224))
+    state = backbone._network.state_dict()  # on the meta device
+    backbone._load(state, "the network", CorpusError, "")
+    assert backbone._needed.keys() <= state.keys()
+
+
 def test_every_network_of_torchvision_is_of_a_known_family() -> None:
     names = TORCHVISION.models.list_models(module=TORCHVISION.models)
     families = {name.rstrip("0123456789").split("_")[0].rstrip("0123456789_x") for name in FAMILIES}
