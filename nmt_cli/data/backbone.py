@@ -60,6 +60,7 @@ _CONVERT = (
     "s.save_file(torch.load(sys.argv[1], weights_only=True), sys.argv[2])' {} {}"
 )
 _MISFIT = "data.backbone_weights must have the weights of data.backbone, as torchvision names them"
+_OTHER_SIZE = "set data.image_size to the size that these weights were trained with"
 
 
 class Backbone:
@@ -181,7 +182,11 @@ class Backbone:
                 f"torchvision has no network {self.name!r}{did_you_mean(self.name, known)}",
                 hint="data.backbone is a network that classifies images, such as resnet50, vgg16 or vit_b_16",
             )
-        options = {"init_weights": False, "transform_input": True} if self.name in _TRANSFORM_INPUT else {}
+        options: dict[str, Any] = {}
+        if self.name in _TRANSFORM_INPUT:
+            options = {"init_weights": False, "transform_input": True}
+        elif self.name.startswith("vit_"):
+            options = {"image_size": self._side}  # it has a vector for each position
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -189,6 +194,8 @@ class Backbone:
                     network = models.get_model(self.name, weights=None, **options)
             except NotImplementedError:  # its sizes are computed with tensors
                 network = models.get_model(self.name, weights=None, **options).to("meta")
+            except AssertionError as error:  # a ViT whose patches do not cover the image
+                raise self._unreadable(error) from error
         assert isinstance(network, nn.Module)
         return network.eval()
 
@@ -205,10 +212,7 @@ class Backbone:
         try:
             features = self._run(torch.zeros(1, 3, self._side, self._side, device="meta"))
         except (RuntimeError, AssertionError, ValueError, IndexError, TypeError) as error:
-            raise ConfigError(
-                f"{self.name} cannot read images of {self._side} pixels: {str(error).splitlines()[0]}",
-                hint="set data.image_size=224, which most networks were trained with",
-            ) from error
+            raise self._unreadable(error) from error
         finally:
             for hook in hooks:
                 hook.remove()
@@ -221,6 +225,12 @@ class Backbone:
             if not name.endswith("num_batches_tracked")
             and (name.rpartition(".")[0] in entered or any(name.startswith(f"{each}.") for each in done))
         }
+
+    def _unreadable(self, error: Exception) -> ConfigError:
+        return ConfigError(
+            f"{self.name} cannot read images of {self._side} pixels: {str(error).splitlines()[0]}",
+            hint="set data.image_size=224, which most networks were trained with",
+        )
 
     def _load(self, tensors: Mapping[str, Tensor], origin: str, kind: type[NmtError], hint: str) -> None:
         """Take the weights from `tensors`, which may also have those of other layers of the network."""
@@ -236,8 +246,11 @@ class Backbone:
         for name, expected in self._needed.items():
             found = tensors[name]
             if found.shape != expected.shape:
-                shapes = " instead of ".join("×".join(map(str, each.shape)) for each in (found, expected))
-                raise kind(f"{origin}: {name} is {shapes}, as {self.name} needs it", hint=hint)
+                has, needs = ("×".join(map(str, each.shape)) for each in (found, expected))
+                raise kind(
+                    f"{origin}: {name} has shape {has}, but {self.name} needs {needs}",
+                    hint=_OTHER_SIZE if (name, hint) == ("encoder.pos_embedding", _MISFIT) else hint,
+                )
             if found.is_floating_point() != expected.is_floating_point():
                 raise kind(f"{origin}: {name} has type {found.dtype} instead of {expected.dtype}", hint=hint)
         self._needed = {name: tensors[name].to(each.dtype) for name, each in self._needed.items()}

@@ -288,7 +288,7 @@ def test_runs_with_other_backbones_are_not_combined(run: Path, folder: Path, tmp
         ({"backbone": "resnet34"}, CorpusError, "lacks the weights .* others of resnet34"),
         ({"backbone": "alexnet"}, CorpusError, "lacks the weights"),
         ({"backbone_layer": "layr4"}, ConfigError, r"no layer 'layr4' \(did you mean layer4\?\)"),
-        ({"backbone": "vit_b_32"}, ConfigError, "cannot read images of 64 pixels"),
+        ({"backbone": "vit_b_32", "image_size": 72}, ConfigError, "cannot read images of 72 pixels"),
         ({"backbone": "googlenet", "backbone_layer": "aux1"}, ConfigError, "does not use its layer aux1"),
         ({"backbone_weights": "missing.safetensors"}, CorpusError, "does not exist"),
     ],
@@ -312,7 +312,7 @@ def changed(folder: Path, **tensors: Tensor | None) -> dict[str, Tensor]:
         ({"head.weight": torch.zeros(1)}, "has weights that squeezenet1_1 does not: head.weight"),
         (
             {"features.0.weight": torch.zeros(64, 3, 5, 5)},
-            "features.0.weight is 64×3×5×5 instead of 64×3×3×3",
+            "features.0.weight has shape 64×3×5×5, but squeezenet1_1 needs 64×3×3×3",
         ),
         ({"features.0.bias": torch.zeros(64, dtype=torch.int64)}, "has type torch.int64"),
         ({"features.0.bias": torch.full((64,), torch.nan)}, "not finite"),
@@ -327,6 +327,19 @@ def test_weights_that_do_not_fit_are_one_clear_error(
         Backbone.read(config(folder, "squeezenet1_1", backbone_weights=str(path)))(
             np.zeros((1, SIDE, SIDE, 3), np.uint8)
         )
+
+
+def test_a_vision_transformer_reads_the_size_of_its_weights(folder: Path, tmp_path: Path) -> None:
+    made = TORCHVISION.models.get_model("vit_b_32", weights=None, image_size=96)
+    path = tmp_path / "weights.safetensors"
+    save_file(made.state_dict(), path)
+    settings = config(folder, "vit_b_32", image_size=96, backbone_weights=str(path))
+    assert Backbone.read(settings).shape == (9, 768)
+    with pytest.raises(
+        CorpusError, match="pos_embedding has shape 1×10×768, but vit_b_32 needs 1×50×768"
+    ) as error:
+        Backbone.read(settings.model_copy(update={"image_size": 224}))
+    assert error.value.hint == "set data.image_size to the size that these weights were trained with"
 
 
 def test_published_weights_of_a_densenet_have_older_names(folder: Path, tmp_path: Path) -> None:
