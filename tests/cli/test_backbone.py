@@ -265,6 +265,13 @@ def test_the_stored_test_set_is_evaluated_without_torchvision(run: Path) -> None
     ]
 
 
+def test_features_in_a_file_are_described_but_not_explained(run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "features.npy"
+    np.save(path, np.zeros((2, 9, 512), np.float32))
+    assert len(nmt("caption", run, path).stdout.splitlines()) == 2
+    assert f"{path} has features, not an image" in " ".join(nmt("explain", run, path, code=2).stderr.split())
+
+
 def test_runs_with_other_backbones_are_not_combined(run: Path, folder: Path, tmp_path: Path) -> None:
     other = shutil.copytree(run, tmp_path / "other")
     tensors = load_file(other / "backbone.safetensors")
