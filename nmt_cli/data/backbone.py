@@ -260,13 +260,21 @@ class Backbone:
     def _download(self) -> Mapping[str, Tensor]:
         """The best weights that torchvision offers; it keeps them for the next time."""
         weights = self._torchvision.models.get_model_weights(self.name).DEFAULT
+        cached = Path(torch.hub.get_dir()) / "checkpoints" / weights.url.rpartition("/")[2]
         try:
             # A pickle from pytorch.org, but read with nothing but tensors allowed.
-            with redirect_stdout(sys.stderr):  # where it reports the download
+            with redirect_stdout(sys.stderr), warnings.catch_warnings():  # it reports the download on stdout
+                warnings.simplefilter("ignore")
                 state: Mapping[str, Tensor] = weights.get_state_dict(
                     progress=False, check_hash=True, weights_only=True
                 )
-        except (OSError, RuntimeError, ValueError) as error:
+        except Exception as error:  # a damaged pickle can raise almost anything
+            # A download gets there only if it is complete and its hash is right.
+            if cached.is_file() and not isinstance(error, PermissionError | MemoryError):
+                raise CorpusError(
+                    f"the downloaded weights of {self.name} are damaged",
+                    hint=f"delete {cached} and try again",
+                ) from error
             raise CorpusError(
                 f"the weights of {self.name} cannot be downloaded: {error}",
                 hint=f"get {weights.url} elsewhere, and name a file: data.backbone_weights=FILE.safetensors",

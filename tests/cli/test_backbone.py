@@ -483,10 +483,27 @@ def test_weights_are_downloaded_only_if_asked_for(folder: Path, monkeypatch: pyt
     np.testing.assert_array_equal(here(pixels), there(pixels))
 
 
-def test_a_failed_download_is_one_clear_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("content", [b"", b"abc", b"<html>" * 99, b"PK\x03\x04" + bytes(99)])
+def test_a_damaged_download_is_one_clear_error(
+    content: bytes, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    url = TORCHVISION.models.get_model_weights("squeezenet1_1").DEFAULT.url
+    cached = tmp_path / "hub" / "checkpoints" / url.rpartition("/")[2]
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(content)
+    with pytest.raises(CorpusError, match="the downloaded weights of squeezenet1_1 are damaged") as error:
+        Backbone.read(config(folder, "squeezenet1_1", backbone_weights="download"))
+    assert error.value.hint == f"delete {cached} and try again"
+
+
+def test_a_failed_download_is_one_clear_error(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def load(url: str, *arguments: Any, **options: Any) -> dict[str, Tensor]:
         raise OSError("no network")
 
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     monkeypatch.setattr(TORCHVISION.models._api, "load_state_dict_from_url", load)
     with pytest.raises(CorpusError, match="cannot be downloaded: no network") as error:
         Backbone.read(config(folder, "squeezenet1_1", backbone_weights="download"))
