@@ -45,6 +45,7 @@ from nmt_cli.preprocessing.request import (
     with_vocabulary,
 )
 from nmt_cli.preprocessing.splits import DropLog, HeldOutSet, TrainingText, read_heldout
+from nmt_cli.preprocessing.token_links import MOST_TOKEN_PAIRS
 from nmt_cli.preprocessing.transcripts import preprocess_recordings
 from nmt_cli.runtime.placeholders import SYMBOLS
 from nmt_cli.vocabulary import Vocabularies
@@ -192,7 +193,7 @@ class _Run:
             vocabularies = self._train_vocabularies(text)
         corpora, statistics, links = self._write_train(specs["train"], text, vocabularies)
         if self.alignments:
-            warnings += self._changed_words(links)
+            warnings += self._unused_links(links)
         pairs_read = text.pairs_read
         del text  # closes the memory-mapped file
         shutil.rmtree(scratch)
@@ -328,17 +329,30 @@ class _Run:
         corpora = [CorpusRows(spec.text, int(a), int(b), spec.weight) for spec, a, b in ranges]
         return corpora, statistics, links
 
-    def _changed_words(self, statistics: list[LinkStatistics]) -> Iterator[DataWarning]:
+    def _unused_links(self, statistics: list[LinkStatistics]) -> list[DataWarning]:
+        warnings = []
         for path, links in zip(self.request.alignments, statistics, strict=True):
             if links.left_out:
-                warning = DataWarning(
-                    "changed-words",
-                    f"{path}: {links.left_out:,} links of {links.pairs_changed:,} pairs are not used, because "
-                    "normalization or the vocabulary changed their words",
-                    hint="align the text after normalization, and preprocess that text",
+                warnings.append(
+                    DataWarning(
+                        "changed-words",
+                        f"{path}: {links.left_out:,} links of {links.pairs_changed:,} pairs are not used, because "
+                        "normalization or the vocabulary changed their words",
+                        hint="align the text after normalization, and preprocess that text",
+                    )
                 )
-                self.report(warning)
-                yield warning
+            if links.too_many_tokens:
+                warnings.append(
+                    DataWarning(
+                        "long-words",
+                        f"{path}: {links.too_many_tokens:,} links of {links.pairs_too_many:,} pairs are not used, "
+                        f"because their words have more than {MOST_TOKEN_PAIRS:,} pairs of tokens",
+                        hint="segment text in a script without spaces into words before aligning it",
+                    )
+                )
+        for warning in warnings:
+            self.report(warning)
+        return warnings
 
     def _nothing_left(self, text: TrainingText) -> CorpusError:
         known = self.drop_log.counts.get("in_heldout", 0)
