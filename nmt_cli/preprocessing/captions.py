@@ -84,7 +84,10 @@ class _ImageRun(MediaRun):
                 hint="leave out one or the other",
             )
         from nmt_cli.data.backbone import Backbone  # imports torch
+        from nmt_cli.model.device import set_threads
 
+        # Workers compute features in parallel. With more threads, rounding could depend on their number.
+        set_threads(1)
         self.report(Progress("loading the backbone", 0))
         backbone = Backbone.read(self.config)
         backbone.save(self.directory)
