@@ -66,7 +66,7 @@ _OTHER_SIZE = "set data.image_size to the size that these weights were trained w
 class Backbone:
     """Images (B, side, side, 3) → features (B, L, D) of one layer of a network."""
 
-    at_once = 32  # images in a batch
+    at_once = 8  # images in a batch; 32 of 224 pixels took VGG-16 848 MB
 
     def __init__(self, config: DataConfig) -> None:
         """The network of the section `data`, without weights."""
@@ -83,7 +83,7 @@ class Backbone:
             )
         self._network.get_submodule(self.layer).register_forward_hook(_stop)
         self._needed = self._trace()
-        transforms = self._torchvision.models.get_model_weights(self.name).DEFAULT.transforms()
+        transforms = _transforms(self._torchvision, self.name)
         self._mean, self._std = torch.tensor(transforms.mean), torch.tensor(transforms.std)
 
     @classmethod
@@ -176,12 +176,7 @@ class Backbone:
     def _build(self) -> nn.Module:
         """The network without memory for its weights."""
         models = self._torchvision.models
-        known = models.list_models(module=models)
-        if self.name not in known:
-            raise ConfigError(
-                f"torchvision has no network {self.name!r}{did_you_mean(self.name, known)}",
-                hint="data.backbone is a network that classifies images, such as resnet50, vgg16 or vit_b_16",
-            )
+        _check_network(models, self.name)
         options: dict[str, Any] = {}
         if self.name in _TRANSFORM_INPUT:
             options = {"init_weights": False, "transform_input": True}
@@ -280,6 +275,28 @@ class Backbone:
                 hint=f"get {weights.url} elsewhere, and name a file: data.backbone_weights=FILE.safetensors",
             ) from error
         return state
+
+
+def default_image_size(name: str) -> int:
+    """Width and height, in pixels, of the images that torchvision's weights for a network expect."""
+    torchvision = import_torchvision(name)
+    _check_network(torchvision.models, name)
+    [size] = _transforms(torchvision, name).crop_size
+    return int(size)
+
+
+def _transforms(torchvision: Any, name: str) -> Any:
+    """How torchvision prepares images for a network."""
+    return torchvision.models.get_model_weights(name).DEFAULT.transforms()
+
+
+def _check_network(models: Any, name: str) -> None:
+    known = models.list_models(module=models)
+    if name not in known:
+        raise ConfigError(
+            f"torchvision has no network {name!r}{did_you_mean(name, known)}",
+            hint="data.backbone is a network that classifies images, such as resnet50, vgg16 or vit_b_16",
+        )
 
 
 class _ReachedError(Exception):

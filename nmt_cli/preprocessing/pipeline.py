@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nmt_cli.config.data import BACKBONE_SIZE, DEFAULT_SIZE
+from nmt_cli.config.data import DEFAULT_SIZE
 from nmt_cli.corpus import Spec, parse_spec
 from nmt_cli.corpus.checks.inspector import Inspector, compare_sets
 from nmt_cli.corpus.cleaning import (
@@ -79,8 +79,11 @@ def preprocess(request: PreprocessRequest, report: Reporter = lambda report: Non
         settings = for_monolingual_text(request.settings, what=f"the sources are {what}")
         if request.has_audio and request.vocabulary is None:
             settings = for_recordings(settings)
-        if request.has_images:
-            settings = with_backbone_default(settings, "image_size", BACKBONE_SIZE)
+        if request.has_images and settings.config.data.backbone is not None:
+            from nmt_cli.data.backbone import default_image_size  # imports torch
+
+            size = default_image_size(settings.config.data.backbone)
+            settings = with_backbone_default(settings, "image_size", size)
         request = replace(request, settings=settings)
         specs, paths = (
             {},

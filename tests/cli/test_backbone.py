@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from nmt_cli.cli.app import app
 from nmt_cli.config import DataConfig
 from nmt_cli.corpus.images import decode_image
-from nmt_cli.data.backbone import Backbone, import_torchvision
+from nmt_cli.data.backbone import Backbone, default_image_size, import_torchvision
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.demo import scenes
 from nmt_cli.errors import ConfigError, CorpusError, DirectoryError, NmtError, UsageError
@@ -214,6 +214,14 @@ def test_the_same_images_give_the_same_bytes_with_any_number_of_workers(run: Pat
     preprocess(folder, folder / "again", *settings_for(folder), "--workers", 3, "--overwrite")
     for name in ("train.images.npy", "backbone.safetensors"):
         assert (folder / "again" / name).read_bytes() == (folder / "data" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("resnet50", 224), ("inception_v3", 299), ("efficientnet_b4", 380), ("swin_v2_t", 256)]
+)
+def test_the_default_size_of_images_is_that_of_the_network(name: str, size: int, folder: Path) -> None:
+    assert default_image_size(name) == size
+    assert Backbone(config(folder, name, image_size=size)).shape[0] > 1
 
 
 def test_images_have_224_pixels_unless_their_size_is_set(folder: Path, tmp_path: Path) -> None:
