@@ -79,7 +79,7 @@ class Backbone:
         if self.layer not in known:
             raise ConfigError(
                 f"{self.name} has no layer {self.layer!r}{did_you_mean(self.layer, known)}",
-                hint=f"choose another data.backbone_layer, or leave it out: {_default_layer(self.name)}",
+                hint=f"choose another data.backbone_layer, or leave it out to use {_default_layer(self.name)}",
             )
         self._network.get_submodule(self.layer).register_forward_hook(_stop)
         self._needed = self._trace()
@@ -137,11 +137,12 @@ class Backbone:
             features = self._run(images)
         except (RuntimeError, IndexError) as error:  # an index among the weights, or no memory
             raise CorpusError(
-                f"{self.name} failed: {str(error).splitlines()[0]}", hint="check its weights and the memory"
+                f"{self.name} failed: {str(error).splitlines()[0]}",
+                hint="check data.backbone_weights, and that there is enough memory",
             ) from error
         if not bool(features.isfinite().all()):
             raise CorpusError(
-                f"{self.name} has computed features that are not finite", hint="check data.backbone_weights"
+                f"{self.name} computed features that are not finite", hint="check data.backbone_weights"
             )
         return features.numpy()
 
@@ -329,8 +330,8 @@ def _read_weights(path: Path) -> dict[str, Tensor]:
             hint = _CONVERT.format(shlex.quote(str(path)), shlex.quote(str(converted)))
             raise CorpusError(f"{path} is a pickle, which can run code", hint=hint) from error
         raise CorpusError(
-            f"{path} is not a safetensors file: {error}",
-            hint=f"data.backbone_weights names a safetensors file, or is {DOWNLOAD}",
+            f"{path} cannot be read as safetensors: {error}",
+            hint=f"set data.backbone_weights to a safetensors file, or to {DOWNLOAD}",
         ) from error
 
 
@@ -351,7 +352,7 @@ def import_torchvision(network: str) -> Any:
         return importlib.import_module("torchvision")
     except ImportError as error:
         raise UsageError(
-            f"data.backbone = {network} needs the package torchvision", hint="pip install 'nmt-cli[vision]'"
+            f"data.backbone = {network} needs torchvision", hint="pip install 'nmt-cli[vision]'"
         ) from error
     except RuntimeError as error:
         if "operator torchvision::nms does not exist" not in str(error):
@@ -367,7 +368,7 @@ def import_torchvision(network: str) -> Any:
     _operators.append(library)
     try:
         return importlib.import_module("torchvision")
-    except RuntimeError as error:
+    except (ImportError, RuntimeError) as error:
         raise _unusable(error) from error
 
 

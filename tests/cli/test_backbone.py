@@ -268,7 +268,7 @@ def test_the_stored_test_set_is_evaluated_without_torchvision(run: Path) -> None
     failed = subprocess.run([*command, "caption", run, image], capture_output=True, text=True, check=False)
     assert failed.returncode == 2
     assert failed.stderr.splitlines() == [
-        "error: data.backbone = squeezenet1_1 needs the package torchvision",
+        "error: data.backbone = squeezenet1_1 needs torchvision",
         "hint: pip install 'nmt-cli[vision]'",
     ]
 
@@ -401,7 +401,7 @@ def test_weights_whose_header_begins_like_a_pickle_are_read(folder: Path, tmp_pa
 def test_other_files_are_not_weights(content: bytes, folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "weights.safetensors"
     path.write_bytes(content)
-    with pytest.raises(CorpusError, match="is not a safetensors file"):
+    with pytest.raises(CorpusError, match="cannot be read as safetensors"):
         Backbone.read(config(folder, "squeezenet1_1", backbone_weights=str(path)))
 
 
