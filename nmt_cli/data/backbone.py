@@ -225,7 +225,7 @@ class Backbone:
     def _unreadable(self, error: Exception) -> ConfigError:
         return ConfigError(
             f"{self.name} cannot read images of {self._side} pixels: {str(error).splitlines()[0]}",
-            hint="set data.image_size=224, which most networks were trained with",
+            hint=f"set data.image_size={default_image_size(self.name)}, which its weights were trained with",
         )
 
     def _load(self, tensors: Mapping[str, Tensor], origin: str, kind: type[NmtError], hint: str) -> None:
@@ -276,6 +276,11 @@ class Backbone:
                 hint=f"get {weights.url} elsewhere, and name a file: data.backbone_weights=FILE.safetensors",
             ) from error
         return state
+
+
+def use_one_thread() -> None:
+    """Let torch use a single CPU thread."""
+    torch.set_num_threads(1)
 
 
 def default_image_size(name: str) -> int:
