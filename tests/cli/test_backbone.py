@@ -21,8 +21,10 @@ from nmt_cli.config import DataConfig
 from nmt_cli.corpus.images import decode_image
 from nmt_cli.data.backbone import Backbone, default_image_size, import_torchvision
 from nmt_cli.data.directory import DataDirectory
+from nmt_cli.data.images import Images
 from nmt_cli.demo import scenes
 from nmt_cli.errors import ConfigError, CorpusError, DirectoryError, NmtError, UsageError
+from nmt_cli.evaluation.media import _images_of
 from nmt_cli.files.manifest import write_manifest
 from nmt_cli.run import RunDirectory
 from nmt_cli.run.directory import listed
@@ -252,6 +254,16 @@ def test_images_of_the_test_set_get_the_captions_of_their_stored_features(run: P
     names = list(dict.fromkeys(texts[0]))
     read = np.stack([captioner.read(folder / "scenes" / name)[0][1] for name in names])
     np.testing.assert_allclose(read, images.values, rtol=1e-4, atol=1e-5)
+
+
+def test_a_test_set_of_several_batches_has_the_features_of_its_images(run: Path, folder: Path) -> None:
+    source = folder / "scenes" / "train.jsonl"
+    found = _images_of(source, [RunDirectory.open(run)])
+    assert len(found.media) > 2 * Backbone.at_once
+    assert isinstance(found.media, Images)
+    pixels = [decode_image(folder / "scenes" / name, name, SIDE).pixels for name in found.item_names]
+    expected = Backbone.read(config(folder, "squeezenet1_1"))(np.stack(pixels))
+    np.testing.assert_allclose(found.media.values, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_the_stored_test_set_is_evaluated_without_torchvision(run: Path) -> None:
