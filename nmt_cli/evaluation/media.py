@@ -168,14 +168,18 @@ def _images_of(path: Path, runs: Sequence[RunDirectory]) -> MediaTestSet:
     if not found:
         raise UsageError(f"{path} has no images", hint="give images with captions, such as captions.jsonl")
     reader, backbone = ImageReader([path.parent], first.data.image_size), runs[0].backbone
-    pixels, objects = [], []
-    for image in found:
-        read = reader(image)
-        if isinstance(read, CorpusError):
-            raise read
-        pixels.append(read[0])
-        objects.append(read[1])
-    media = Images(np.stack(pixels) if backbone is None else backbone(np.stack(pixels)))
+    at_once = len(found) if backbone is None else backbone.at_once
+    blocks, objects = [], list[Boxes]()
+    for start in range(0, len(found), at_once):
+        pixels = []
+        for image in found[start : start + at_once]:
+            read = reader(image)
+            if isinstance(read, CorpusError):
+                raise read
+            pixels.append(read[0])
+            objects.append(read[1])
+        blocks.append(np.stack(pixels) if backbone is None else backbone(np.stack(pixels)))
+    media = Images(blocks[0] if len(blocks) == 1 else np.concatenate(blocks))
     return _of_items(path, found, media, objects if any(objects) else None)
 
 

@@ -93,12 +93,6 @@ def preprocess(
         workers=workers or shared.available_cores(),
         overwrite=overwrite,
     )
-    if images and resolved.config.data.backbone is not None:
-        from nmt_cli.model.device import set_threads
-
-        set_threads(
-            1
-        )  # each worker computes features; with more threads, their last bits would depend on the number
     with StageProgress(level) as progress:
         reporter = _Reporter(progress)
         try:
