@@ -47,9 +47,10 @@ def explain_images(
         for image in images
         for each, captioner in captioners
     ]
-    with new_text_files(files) as opened, line_output(out) as write:
-        for name, file in opened.items():
-            file.write(image_page(found) if name == "html" else film_strip(found))
+    with line_output(out) as write:
+        with new_text_files(files) as opened:
+            for name, file in opened.items():
+                file.write(image_page(found) if name == "html" else film_strip(found))
         _show_media(found, show_image, write, out, as_json=images_json(found) if json else None)
 
 
@@ -84,9 +85,10 @@ def explain_recordings(
         raise UsageError(f"{run} has no attention, so there is no heat map to draw", hint="omit --svg")
     paths = [Path(argument) for argument in arguments]
     found = [explain_recording(transcriber, path, title=path.name) for path in paths]
-    with new_text_files(files) as opened, line_output(out) as write:
-        for name, file in opened.items():
-            file.write(recording_page(found) if name == "html" else found[0].svg())
+    with line_output(out) as write:
+        with new_text_files(files) as opened:
+            for name, file in opened.items():
+                file.write(recording_page(found) if name == "html" else found[0].svg())
         _show_media(found, show_recording, write, out, as_json=recordings_json(found) if json else None)
 
 

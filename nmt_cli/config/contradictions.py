@@ -149,6 +149,8 @@ def _in_image_model(config: ModelConfig) -> Iterator[str]:
         yield from _in_first_input(config)
     if config.initial_state == "contrast" and config.feature_shape and config.feature_shape[0] == 1:
         yield _contradiction(config, "initial_state", "feature_shape", "set model.initial_state = input")
+    if config.initial_state == "contrast" and config.source == "image" and config.image_grid == 1:
+        yield _contradiction(config, "initial_state", "image_grid", "set model.initial_state = input")
 
 
 def _in_frame_model(config: ModelConfig) -> Iterator[str]:

@@ -9,7 +9,6 @@ from pydantic import model_validator
 from nmt_cli.config.section import Section, setting
 
 DOWNLOAD = "download"
-BACKBONE_SIZE = 224  # pixels, which most pretrained networks were trained with
 
 
 class DataConfig(Section):
@@ -57,7 +56,7 @@ class DataConfig(Section):
     image_size: int = setting(
         64,
         "width and height of images in pixels: scaled and cropped to a square of this size (default with a backbone: "
-        f"{BACKBONE_SIZE})",
+        "the size that torchvision states for its weights, usually 224)",
         ge=8,
         le=1024,
     )
@@ -91,7 +90,7 @@ class DataConfig(Section):
             for name in ("backbone_weights", "backbone_layer"):
                 if getattr(self, name) is not None:
                     raise ValueError(
-                        f"data.{name} has no effect without data.backbone; set it, or leave both out"
+                        f"data.{name} has no effect without data.backbone; set data.backbone, or leave this out"
                     )
         elif self.backbone_weights is None:
             raise ValueError(

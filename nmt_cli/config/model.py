@@ -35,8 +35,8 @@ class ModelConfig(Section):
     )
     pyramidal_layers: int = setting(
         0,
-        "frames: so many encoder layers, counted from the top, read two consecutive states of the layer below as one, "
-        "and halve the number of positions",
+        "frames: number of encoder layers, counted from the top, that read two consecutive states of the layer below "
+        "as one, halving the number of positions",
         ge=0,
     )
     embedding_size: int = setting(256, "size of the word embeddings", ge=1)

@@ -267,8 +267,9 @@ p(y_t) = softmax(L_o t_t);   loss: -Σ_t log p(y_t) + λ Σ_i (1 - Σ_t α_ti)²
         others=_CAPTION_SETTINGS,
     ),
 }
-# Speech recognition: the source is a sequence of frames, the target is characters. Of the positions, 12.5 are a second,
-# in which hardly anybody says 37 characters.
+# Speech recognition: the source is a sequence of frames, the target is characters. The encoder outputs 12.5
+# positions per second, so the length limit of three tokens per position allows 37 characters per second, faster than
+# anybody speaks.
 SPEECH_PRESETS: dict[str, Preset] = {
     "chan2016": Preset(
         summary="speech recognition: pyramidal BiLSTM, and an LSTM that attends to it and writes characters",

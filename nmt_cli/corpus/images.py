@@ -50,10 +50,15 @@ class Decoded(NamedTuple):
 
 
 def find_image(name: str, folders: Sequence[Path]) -> Path:
-    """The file of an image, in the first folder that has it."""
-    for folder in folders:
-        if (folder / name).is_file():
-            return folder / name
+    """The file of an image, in the folder that has it."""
+    found = [folder for folder in folders if (folder / name).is_file()]
+    if len({(folder / name).resolve() for folder in found}) > 1:
+        raise UsageError(
+            f"{name} is in both {found[0]} and {found[1]}",
+            hint="give paths relative to a common parent folder",
+        )
+    if found:
+        return found[0] / name
     raise CorpusError(
         f"{name} is not in {' or '.join(map(str, folders))}",
         hint="give the folder of the images with --images",

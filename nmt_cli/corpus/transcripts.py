@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import json
+import os.path
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,7 +65,14 @@ def _items(path: Path) -> Iterator[MediaItem]:
         return _from_json_lines(path)
     # Common Voice does not quote.
     rows = read_table(path, (_RECORDINGS, _TEXTS), "recordings and transcripts", FORMS, unquoted="|\t")
-    return (MediaItem(one_line(name), (one_line(text),), number) for name, text, number in rows)
+    return _from_table(path, rows)
+
+
+def _from_table(path: Path, rows: Iterator[tuple[str, str, int]]) -> Iterator[MediaItem]:
+    for name, text, number in rows:
+        if not name:
+            raise CorpusError(f"{path} row {number} names no recording", hint="correct or remove it")
+        yield MediaItem(one_line(name), (one_line(text),), number)
 
 
 def _from_json_lines(path: Path) -> Iterator[MediaItem]:
@@ -98,6 +106,7 @@ def _from_librispeech(folder: Path) -> Iterator[MediaItem]:
             name, _, text = line.strip().partition(" ")
             if not name:
                 continue
-            found = [path for kind in ("wav", "flac") if (path := file.parent / f"{name}.{kind}").is_file()]
-            path = found[0] if found else file.parent / f"{name}.wav"
+            paths = [file.parent / f"{name}.{kind}" for kind in ("wav", "flac")]
+            # Unlike Path.is_file, os.path.isfile accepts names that no file can have.
+            path = next((path for path in paths if os.path.isfile(path)), paths[0])  # noqa: PTH113
             yield MediaItem(name, (one_line(text),), number, path=path)

@@ -6,6 +6,7 @@ Recordings are files in one of the folders of `--audio`. `nmt_cli.corpus.transcr
 
 from __future__ import annotations
 
+import os.path
 import struct
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -23,8 +24,23 @@ Samples = NDArray[np.float32]
 MAX_SAMPLES = 30_000_000
 """Of a channel; about ten minutes at 48 kHz. A longer recording is refused: its frames would take gigabytes to read."""
 RATES = (1000, 400_000)  # samples per second of a file
-_CHUNK = 1 << 16  # samples processed at once
+_CHUNK = 1 << 16  # samples read at once
+_MOST_PRODUCTS = 4_000_000  # of samples and filter taps, computed at once
 _UNKNOWN_SIZE = 0x7FFFF000  # what programs that cannot go back write for the size of the audio
+_COMPRESSED = (
+    ".mp3",
+    ".flac",
+    ".ogg",
+    ".oga",
+    ".opus",
+    ".m4a",
+    ".mp4",
+    ".aac",
+    ".wma",
+    ".webm",
+    ".aiff",
+    ".aif",
+)
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 _CONVERT = "convert it with: ffmpeg -i IN -ac 1 OUT.wav"
 _OTHER_FORMATS = {
@@ -59,6 +75,8 @@ class Format(NamedTuple):
 def read_wav(path: Path, rate: int) -> Samples:
     """A recording as samples from -1 to 1 at `rate` per second, its channels averaged; or an error that names it."""
     shown = str(path)
+    if "\0" in shown:
+        raise _bad(repr(shown), "is not a path")
     try:
         with path.open("rb") as file:
             samples, recorded_at = _decode(file, path.stat().st_size, shown)
@@ -67,7 +85,7 @@ def read_wav(path: Path, rate: int) -> Samples:
     except IsADirectoryError as error:
         raise _bad(shown, "is a folder") from error
     except OSError as error:
-        raise _bad(shown, f"cannot be read: {error.strerror}") from error
+        raise _bad(shown, f"cannot be read: {error.strerror or error}") from error
     if not np.isfinite(samples).all():
         raise _bad(shown, "has samples that are not finite")
     return resample(samples, recorded_at, rate)
@@ -94,7 +112,7 @@ def _decode(file: BinaryIO, size: int, name: str) -> tuple[Samples, int]:
             return _samples(file, wanted // found.frame_bytes, found, name), found.rate
         else:
             file.seek(length + length % 2, 1)
-    raise _bad(name, "is truncated: it has no audio" if found else "is damaged: it has no format")
+    raise _bad(name, "is truncated: it has no audio" if found else "is damaged: it has no fmt chunk")
 
 
 def _chunks(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
@@ -105,7 +123,7 @@ def _chunks(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
 
 def _format(content: bytes, name: str) -> Format:
     if len(content) < 16:
-        raise _bad(name, "is damaged: it has no format")
+        raise _bad(name, "is damaged: it has no fmt chunk")
     code, channels, rate, _, _, bits = struct.unpack("<HHIIHH", content[:16])
     if code == _EXTENSIBLE and len(content) >= 26:
         (code,) = struct.unpack("<H", content[24:26])
@@ -113,7 +131,8 @@ def _format(content: bytes, name: str) -> Format:
     if allowed is None:
         raise _bad(name, f"is compressed (WAV format {code})", hint=_CONVERT)
     if bits not in allowed or not 1 <= channels <= 256 or not RATES[0] <= rate <= RATES[1]:
-        raise _bad(name, f"has {channels} channels of {bits} bits at {rate:,} Hz", hint=_CONVERT)
+        found = f"{channels} channels of {bits} bits at {rate:,} Hz"
+        raise _bad(name, f"has {found}, which is not supported", hint=_CONVERT)
     return Format(rate, channels, bits, code == _FLOAT)
 
 
@@ -162,8 +181,9 @@ def resample(samples: Samples, rate: int, wanted: int) -> Samples:
     padded = np.concatenate([np.zeros(reach), samples, np.zeros(reach + 1)])
     windows = np.lib.stride_tricks.sliding_window_view(padded, filters.shape[1])
     resampled = np.empty(-(-len(samples) * up // down), np.float32)
-    for first in range(0, len(resampled), _CHUNK):
-        n = np.arange(first, min(first + _CHUNK, len(resampled)))
+    step = max(1, _MOST_PRODUCTS // filters.shape[1])
+    for first in range(0, len(resampled), step):
+        n = np.arange(first, min(first + step, len(resampled)))
         whole, phase = np.divmod(n * down, up)
         resampled[n] = np.einsum("nk,nk->n", windows[whole], filters[phase])
     return resampled
@@ -184,21 +204,38 @@ def _filters(up: int, down: int) -> NDArray[np.float64]:
 class AudioReader:
     """Reads recordings as they are stored: log-mel frames."""
 
-    def __init__(self, folders: Sequence[Path], rate: int, bands: int) -> None:
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        rate: int,
+        bands: int,
+        *,
+        missing: str = "give the folder of the recordings with --audio",
+    ) -> None:
+        """`missing` is the hint if a recording is not in the folders."""
         for path in folders:
             if not path.is_dir():
                 raise UsageError(f"{path} is not a folder", hint="--audio names a folder of recordings")
-        self._folders, self._rate, self._bands = folders, rate, bands
+        self._folders, self._rate, self._bands, self._missing = folders, rate, bands, missing
 
     def find(self, name: str) -> Path:
-        """The file of a recording, in the first folder that has it; a.wav instead of a.mp3 if it was converted."""
-        for folder in self._folders:
-            for path in ((folder / name).with_suffix(".wav"), folder / name):
-                if path.is_file():
-                    return path
+        """The file of a recording: a.wav instead of a.mp3 if it was converted, or instead of a."""
+        suffix = Path(name).suffix
+        is_compressed = suffix.lower() in _COMPRESSED
+        for file in (f"{name.removesuffix(suffix)}.wav", name) if is_compressed else (name, f"{name}.wav"):
+            # Unlike Path.is_file, os.path.isfile accepts names that no file can have.
+            found = [path for folder in self._folders if os.path.isfile(path := folder / file)]  # noqa: PTH113
+            if len({path.resolve() for path in found}) > 1:
+                places = [str(folder) for folder in self._folders if folder / file in found]
+                raise UsageError(
+                    f"{file} is in both {places[0]} and {places[1]}",
+                    hint="give paths relative to a common parent folder",
+                )
+            if found:
+                return found[0]
         raise CorpusError(
             f"{name} is not in {' or '.join(map(str, self._folders))}",
-            hint="give the folder of the recordings with --audio",
+            hint=self._missing,
         )
 
     def read(self, path: Path) -> NDArray[np.float16]:
@@ -209,6 +246,4 @@ class AudioReader:
 
 
 def _bad(name: str, problem: str, hint: str = "") -> CorpusError:
-    return CorpusError(
-        f"{name} {problem}", hint=hint or "replace the recording, or remove it from the transcripts"
-    )
+    return CorpusError(f"{name} {problem}", hint=hint or "replace the recording, or leave it out")

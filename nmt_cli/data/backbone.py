@@ -60,12 +60,13 @@ _CONVERT = (
     "s.save_file(torch.load(sys.argv[1], weights_only=True), sys.argv[2])' {} {}"
 )
 _MISFIT = "data.backbone_weights must have the weights of data.backbone, as torchvision names them"
+_OTHER_SIZE = "set data.image_size to the size that these weights were trained with"
 
 
 class Backbone:
     """Images (B, side, side, 3) → features (B, L, D) of one layer of a network."""
 
-    at_once = 32  # images in a batch
+    at_once = 8  # images in a batch; 32 of 224 pixels took VGG-16 848 MB
 
     def __init__(self, config: DataConfig) -> None:
         """The network of the section `data`, without weights."""
@@ -78,11 +79,11 @@ class Backbone:
         if self.layer not in known:
             raise ConfigError(
                 f"{self.name} has no layer {self.layer!r}{did_you_mean(self.layer, known)}",
-                hint=f"choose another data.backbone_layer, or leave it out: {_default_layer(self.name)}",
+                hint=f"choose another data.backbone_layer, or leave it out to use {_default_layer(self.name)}",
             )
         self._network.get_submodule(self.layer).register_forward_hook(_stop)
         self._needed = self._trace()
-        transforms = self._torchvision.models.get_model_weights(self.name).DEFAULT.transforms()
+        transforms = _transforms(self._torchvision, self.name)
         self._mean, self._std = torch.tensor(transforms.mean), torch.tensor(transforms.std)
 
     @classmethod
@@ -136,11 +137,12 @@ class Backbone:
             features = self._run(images)
         except (RuntimeError, IndexError) as error:  # an index among the weights, or no memory
             raise CorpusError(
-                f"{self.name} failed: {str(error).splitlines()[0]}", hint="check its weights and the memory"
+                f"{self.name} failed: {str(error).splitlines()[0]}",
+                hint="check data.backbone_weights, and that there is enough memory",
             ) from error
         if not bool(features.isfinite().all()):
             raise CorpusError(
-                f"{self.name} has computed features that are not finite", hint="check data.backbone_weights"
+                f"{self.name} computed features that are not finite", hint="check data.backbone_weights"
             )
         return features.numpy()
 
@@ -175,13 +177,12 @@ class Backbone:
     def _build(self) -> nn.Module:
         """The network without memory for its weights."""
         models = self._torchvision.models
-        known = models.list_models(module=models)
-        if self.name not in known:
-            raise ConfigError(
-                f"torchvision has no network {self.name!r}{did_you_mean(self.name, known)}",
-                hint="data.backbone is a network that classifies images, such as resnet50, vgg16 or vit_b_16",
-            )
-        options = {"init_weights": False, "transform_input": True} if self.name in _TRANSFORM_INPUT else {}
+        _check_network(models, self.name)
+        options: dict[str, Any] = {}
+        if self.name in _TRANSFORM_INPUT:
+            options = {"init_weights": False, "transform_input": True}
+        elif self.name.startswith("vit_"):
+            options = {"image_size": self._side}  # it has a vector for each position
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -189,6 +190,8 @@ class Backbone:
                     network = models.get_model(self.name, weights=None, **options)
             except NotImplementedError:  # its sizes are computed with tensors
                 network = models.get_model(self.name, weights=None, **options).to("meta")
+            except AssertionError as error:  # a ViT whose patches do not cover the image
+                raise self._unreadable(error) from error
         assert isinstance(network, nn.Module)
         return network.eval()
 
@@ -205,10 +208,7 @@ class Backbone:
         try:
             features = self._run(torch.zeros(1, 3, self._side, self._side, device="meta"))
         except (RuntimeError, AssertionError, ValueError, IndexError, TypeError) as error:
-            raise ConfigError(
-                f"{self.name} cannot read images of {self._side} pixels: {str(error).splitlines()[0]}",
-                hint="set data.image_size=224, which most networks were trained with",
-            ) from error
+            raise self._unreadable(error) from error
         finally:
             for hook in hooks:
                 hook.remove()
@@ -222,9 +222,16 @@ class Backbone:
             and (name.rpartition(".")[0] in entered or any(name.startswith(f"{each}.") for each in done))
         }
 
+    def _unreadable(self, error: Exception) -> ConfigError:
+        return ConfigError(
+            f"{self.name} cannot read images of {self._side} pixels: {str(error).splitlines()[0]}",
+            hint=f"set data.image_size={default_image_size(self.name)}, which its weights were trained with",
+        )
+
     def _load(self, tensors: Mapping[str, Tensor], origin: str, kind: type[NmtError], hint: str) -> None:
         """Take the weights from `tensors`, which may also have those of other layers of the network."""
-        tensors = {_DENSENET.sub(r".\1\2.", name): tensor for name, tensor in tensors.items()}
+        if self.name.startswith("densenet"):
+            tensors = {_DENSENET.sub(r".\1\2.", name): tensor for name, tensor in tensors.items()}
         known = self._network.state_dict()
         if missing := [name for name in self._needed if name not in tensors]:
             raise kind(f"{origin} lacks the weights {missing[0]}{_others(missing)} of {self.name}", hint=hint)
@@ -235,28 +242,67 @@ class Backbone:
         for name, expected in self._needed.items():
             found = tensors[name]
             if found.shape != expected.shape:
-                shapes = " instead of ".join("×".join(map(str, each.shape)) for each in (found, expected))
-                raise kind(f"{origin}: {name} is {shapes}, as {self.name} needs it", hint=hint)
+                has, needs = ("×".join(map(str, each.shape)) for each in (found, expected))
+                raise kind(
+                    f"{origin}: {name} has shape {has}, but {self.name} needs {needs}",
+                    hint=_OTHER_SIZE if (name, hint) == ("encoder.pos_embedding", _MISFIT) else hint,
+                )
             if found.is_floating_point() != expected.is_floating_point():
                 raise kind(f"{origin}: {name} has type {found.dtype} instead of {expected.dtype}", hint=hint)
         self._needed = {name: tensors[name].to(each.dtype) for name, each in self._needed.items()}
-        self._network.load_state_dict(self._needed, strict=False, assign=True)
+        known.update(self._needed)  # it also has the version of each module, which MNASNet reads
+        self._network.load_state_dict(known, assign=True)
 
     def _download(self) -> Mapping[str, Tensor]:
         """The best weights that torchvision offers; it keeps them for the next time."""
         weights = self._torchvision.models.get_model_weights(self.name).DEFAULT
+        cached = Path(torch.hub.get_dir()) / "checkpoints" / weights.url.rpartition("/")[2]
         try:
             # A pickle from pytorch.org, but read with nothing but tensors allowed.
-            with redirect_stdout(sys.stderr):  # where it reports the download
+            with redirect_stdout(sys.stderr), warnings.catch_warnings():  # it reports the download on stdout
+                warnings.simplefilter("ignore")
                 state: Mapping[str, Tensor] = weights.get_state_dict(
                     progress=False, check_hash=True, weights_only=True
                 )
-        except (OSError, RuntimeError, ValueError) as error:
+        except Exception as error:  # a damaged pickle can raise almost anything
+            # A download gets there only if it is complete and its hash is right.
+            if cached.is_file() and not isinstance(error, PermissionError | MemoryError):
+                raise CorpusError(
+                    f"the downloaded weights of {self.name} are damaged",
+                    hint=f"delete {cached} and try again",
+                ) from error
             raise CorpusError(
                 f"the weights of {self.name} cannot be downloaded: {error}",
                 hint=f"get {weights.url} elsewhere, and name a file: data.backbone_weights=FILE.safetensors",
             ) from error
         return state
+
+
+def use_one_thread() -> None:
+    """Let torch use a single CPU thread."""
+    torch.set_num_threads(1)
+
+
+def default_image_size(name: str) -> int:
+    """Width and height, in pixels, of the images that torchvision's weights for a network expect."""
+    torchvision = import_torchvision(name)
+    _check_network(torchvision.models, name)
+    [size] = _transforms(torchvision, name).crop_size
+    return int(size)
+
+
+def _transforms(torchvision: Any, name: str) -> Any:
+    """How torchvision prepares images for a network."""
+    return torchvision.models.get_model_weights(name).DEFAULT.transforms()
+
+
+def _check_network(models: Any, name: str) -> None:
+    known = models.list_models(module=models)
+    if name not in known:
+        raise ConfigError(
+            f"torchvision has no network {name!r}{did_you_mean(name, known)}",
+            hint="data.backbone is a network that classifies images, such as resnet50, vgg16 or vit_b_16",
+        )
 
 
 class _ReachedError(Exception):
@@ -289,8 +335,8 @@ def _read_weights(path: Path) -> dict[str, Tensor]:
             hint = _CONVERT.format(shlex.quote(str(path)), shlex.quote(str(converted)))
             raise CorpusError(f"{path} is a pickle, which can run code", hint=hint) from error
         raise CorpusError(
-            f"{path} is not a safetensors file: {error}",
-            hint=f"data.backbone_weights names a safetensors file, or is {DOWNLOAD}",
+            f"{path} cannot be read as safetensors: {error}",
+            hint=f"set data.backbone_weights to a safetensors file, or to {DOWNLOAD}",
         ) from error
 
 
@@ -311,7 +357,7 @@ def import_torchvision(network: str) -> Any:
         return importlib.import_module("torchvision")
     except ImportError as error:
         raise UsageError(
-            f"data.backbone = {network} needs the package torchvision", hint="pip install 'nmt-cli[vision]'"
+            f"data.backbone = {network} needs torchvision", hint="pip install 'nmt-cli[vision]'"
         ) from error
     except RuntimeError as error:
         if "operator torchvision::nms does not exist" not in str(error):
@@ -327,7 +373,7 @@ def import_torchvision(network: str) -> Any:
     _operators.append(library)
     try:
         return importlib.import_module("torchvision")
-    except RuntimeError as error:
+    except (ImportError, RuntimeError) as error:
         raise _unusable(error) from error
 
 

@@ -45,11 +45,11 @@ class ImageWriter:
             self._stream = path.open("wb")
             self._stream.write(self._header())
 
-    def add(self, image: NDArray[Any]) -> int:
+    def add(self, item: NDArray[Any]) -> int:
         """Append an image and return its number."""
-        assert image.shape == self._shape
+        assert item.shape == self._shape
         with self._writing(self._path):
-            self._stream.write(image.astype(self._dtype, copy=False).tobytes())
+            self._stream.write(item.astype(self._dtype, copy=False).tobytes())
         self.count += 1
         return self.count - 1
 

@@ -41,13 +41,13 @@ class RecordingWriter(ImageWriter):
         self._ends_path = directory / frame_ends_name(split)
         self._ends: list[int] = []
 
-    def add(self, image: NDArray[Any]) -> int:
+    def add(self, item: NDArray[Any]) -> int:
         """Append the frames (S, D) of a recording and return its number."""
-        assert image.shape[1:] == self._shape
-        assert len(image)
+        assert item.shape[1:] == self._shape
+        assert len(item)
         with self._writing(self._path):
-            self._stream.write(image.astype(self._dtype, copy=False).tobytes())
-        self.count += len(image)
+            self._stream.write(item.astype(self._dtype, copy=False).tobytes())
+        self.count += len(item)
         self._ends.append(self.count)
         return len(self._ends) - 1
 

@@ -73,6 +73,8 @@ def find_media_test_set(request: EvaluateRequest, systems: Sequence[System]) -> 
         )
     if request.references:
         raise UsageError(f"{_KINDS[kind]} models take no --reference", hint=f"give {_SOURCES[kind]}")
+    if kind == "audio" or request.source is None:
+        check_same_input(runs)
     if request.source is not None:
         return _images_of(request.source, runs) if kind == "image" else _recordings_of(request.source, runs)
     found = [_stored(system) for system in reading]
@@ -134,6 +136,20 @@ def _stored(system: System) -> MediaTestSet:
     return MediaTestSet((), None, None, name, first, [found for _, found in groups], media, objects)
 
 
+def check_same_input(runs: Sequence[RunDirectory]) -> None:
+    """Raise an error unless all models read the same pixels, features or frames of an item."""
+    first = runs[0]
+    for run in runs[1:]:
+        if run.reads == "image":
+            same = run.image_input == first.image_input
+            problem = "use different image sizes or backbones"
+        else:
+            same = run.frame_input == first.frame_input
+            problem = "read different frames: data.sample_rate or data.mel_bands differ"
+        if not same:
+            raise UsageError(f"{run.path} and {first.path} {problem}", hint="evaluate them one at a time")
+
+
 def _images_of(path: Path, runs: Sequence[RunDirectory]) -> MediaTestSet:
     """Images with captions in a file; the images are in its folder."""
     first = runs[0].config
@@ -152,31 +168,33 @@ def _images_of(path: Path, runs: Sequence[RunDirectory]) -> MediaTestSet:
     if not found:
         raise UsageError(f"{path} has no images", hint="give images with captions, such as captions.jsonl")
     reader, backbone = ImageReader([path.parent], first.data.image_size), runs[0].backbone
-    pixels, objects = [], []
-    for image in found:
-        read = reader(image)
-        if isinstance(read, CorpusError):
-            raise read
-        pixels.append(read[0])
-        objects.append(read[1])
-    media = Images(np.stack(pixels) if backbone is None else backbone(np.stack(pixels)))
+    at_once = len(found) if backbone is None else backbone.at_once
+    blocks, objects = [], list[Boxes]()
+    for start in range(0, len(found), at_once):
+        pixels = []
+        for image in found[start : start + at_once]:
+            read = reader(image)
+            if isinstance(read, CorpusError):
+                raise read
+            pixels.append(read[0])
+            objects.append(read[1])
+        blocks.append(np.stack(pixels) if backbone is None else backbone(np.stack(pixels)))
+    media = Images(blocks[0] if len(blocks) == 1 else np.concatenate(blocks))
     return _of_items(path, found, media, objects if any(objects) else None)
 
 
 def _recordings_of(path: Path, runs: Sequence[RunDirectory]) -> MediaTestSet:
-    """Recordings with transcripts in a file or folder; the recordings are in its folder."""
+    """Recordings with transcripts in a file; their paths are relative to its folder."""
     first = runs[0].config.data
-    for run in runs[1:]:
-        data = run.config.data
-        if (data.sample_rate, data.mel_bands) != (first.sample_rate, first.mel_bands):
-            raise UsageError(
-                f"{run.path} and {runs[0].path} read frames of different kinds",
-                hint="evaluate them one at a time",
-            )
     found = list(read_transcripts(parse_transcript_spec(str(path))))
     if not found:
         raise UsageError(f"{path} has no recordings", hint="give recordings with transcripts: test.jsonl")
-    reader = AudioReader([path if path.is_dir() else path.parent], first.sample_rate, first.mel_bands)
+    reader = AudioReader(
+        [path.parent],
+        first.sample_rate,
+        first.mel_bands,
+        missing=f"paths are relative to the folder of {path}",
+    )
     frames = [reader.read(item.path or reader.find(item.name)) for item in found]
     return _of_items(path, found, Recordings.of(frames), None)
 

@@ -33,6 +33,11 @@ def explain_image(captioner: Captioner, path: Path, *, title: str) -> AttendedIm
             "a model that reads features without a backbone has no image to show",
             hint="use nmt caption --json --attention",
         )
+    if path.suffix == ".npy":
+        raise UsageError(
+            f"{path} has features, not an image to show",
+            hint="give an image file, or use nmt caption --json --attention",
+        )
     [(name, content)] = captioner.read(path)
     details = Details(scores=True, attention=captioner.has_attention)
     [caption] = captioner.caption(Images(content[None]).rows(), [name], details=details)

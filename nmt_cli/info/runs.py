@@ -182,12 +182,12 @@ def _lines(files: Manifest, split: str, facts: RunFacts) -> int:
 
 
 def _test_scores(files: Manifest) -> Iterator[TestScore]:
-    """The latest score for each test set and signature, of this model only."""
-    found: dict[tuple[str, str], TestScore] = {}
+    """The latest score for each test set, metric and signature, of this model only."""
+    found: dict[tuple[str, str, str], TestScore] = {}
     model = files.files[MODEL]["sha256"] if MODEL in files else None
     for record in ScoresLog(files.directory.path).read():
         if is_score(record) and record.get("model_sha256") == model:
             for score in record["scores"]:
                 row = TestScore(record["test_set"], *(score[key] for key in _SCORE))
-                found[row.test_set, row.signature] = row
+                found[row.test_set, row.metric, row.signature] = row
     yield from found.values()

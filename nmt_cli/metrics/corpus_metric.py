@@ -102,7 +102,7 @@ def error_rate(
 
 def _accuracy(tokenize: str, lowercase: bool) -> Any:
     """Percentage of hypotheses that equal one of their references, apart from surrounding whitespace."""
-    return _ratio("accuracy", lowercase, lambda text, references: (int(text in references), 1))
+    return _ratio("accuracy", "", lowercase, lambda text, references: (int(text in references), 1))
 
 
 def _error_rate(tokenize: str, lowercase: bool, *, unit: Literal["words", "characters"]) -> Any:
@@ -119,22 +119,31 @@ def _error_rate(tokenize: str, lowercase: bool, *, unit: Literal["words", "chara
         counts = [(Levenshtein.distance(split(text), split(one)), len(split(one))) for one in references]
         return min(counts, key=lambda found: found[0] / max(1, found[1]))
 
-    return _ratio("WER" if unit == "words" else "CER", lowercase, edits)
+    name, unit_name = ("WER", "word") if unit == "words" else ("CER", "char")
+    return _ratio(name, unit_name, lowercase, edits)
 
 
-def _ratio(name: str, lowercase: bool, count: Callable[[str, Sequence[str]], tuple[int, int]]) -> Any:
-    """A metric that is a ratio of two sums, in percent: `count` is what a hypothesis and its references add to them."""
+def _ratio(
+    name: str, unit: str, lowercase: bool, count: Callable[[str, Sequence[str]], tuple[int, int]]
+) -> Any:
+    """A metric that is a ratio of two sums, in percent: `count` is what a hypothesis and its references add to them.
+
+    `unit` is what the sums count, if the signature must say so.
+    """
     from sacrebleu.metrics.base import Metric, Signature
     from sacrebleu.metrics.base import Score as SacreBleuScore
 
-    class CaseSignature(Signature):
+    class RatioSignature(Signature):
         def __init__(self, args: dict[str, Any]) -> None:
             super().__init__(args)
             self._abbr["case"] = "c"
             self.info["case"] = "lc" if args["lowercase"] else "mixed"
+            if unit:
+                self._abbr["unit"] = "u"
+                self.info["unit"] = unit
 
     class Ratio(Metric):
-        _SIGNATURE_TYPE = CaseSignature
+        _SIGNATURE_TYPE = RatioSignature
 
         def __init__(self) -> None:
             super().__init__()  # type: ignore[no-untyped-call]

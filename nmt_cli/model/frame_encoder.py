@@ -34,6 +34,8 @@ class FrameEncoder(nn.Module):
 
     def forward(self, frames: Tensor, mask: Tensor) -> tuple[Encoded, Tensor]:
         """Frames (B, S, D), mask (B, S) true on real ones → states (B, S', H), mask (B, S')"""
+        # On a CPU, PyTorch's LSTM does not check the size of its input.
+        assert frames.shape[-1] == self.frame_size
         x, last = frames, []
         for i, layer in enumerate(self.layers):
             if i > 0:

@@ -173,7 +173,8 @@ class AlignmentFile:
         count = f"{words[side]} word{'s' if words[side] != 1 else ''}"
         if not self._has_zero:
             hint = (
-                "words are counted from 0, but no link so far has the index 0; if they start at 1, subtract 1"
+                "words are counted from 0, but no link so far has the index 0; if yours start at 1, subtract 1 from "
+                "every index"
             )
         elif (links[:, ::-1] < words).all():
             hint = "links are source-target; these seem to be target-source"

@@ -83,8 +83,10 @@ class _ImageRun(MediaRun):
                 "data.backbone computes features, but --images names a file that has them already",
                 hint="leave out one or the other",
             )
-        from nmt_cli.data.backbone import Backbone  # imports torch
+        from nmt_cli.data.backbone import Backbone, use_one_thread  # imports torch
 
+        # Workers compute features in parallel. With more threads, rounding could depend on their number.
+        use_one_thread()
         self.report(Progress("loading the backbone", 0))
         backbone = Backbone.read(self.config)
         backbone.save(self.directory)

@@ -97,13 +97,13 @@ class DataCard:
         yield CardTable("Vocabulary and memory", ("what", "value"), list(self._vocabulary_and_memory()))
 
     def _alignments(self, links: Sequence[LinkStatistics]) -> CardTable:
-        headings = ("file", "pairs with links", "links of words", "not used", "links of tokens")
+        headings = ("file", "pairs with links", "word links", "unused", "token links")
         rows = [
             (
                 str(path),
                 f"{each.pairs:,}",
                 f"{each.links:,}",
-                f"{each.left_out:,}",
+                f"{each.left_out + each.too_many_tokens:,}",
                 f"{each.token_links:,}",
             )
             for path, each in zip(self.request.alignments, links, strict=True)

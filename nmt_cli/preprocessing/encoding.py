@@ -254,6 +254,8 @@ class LinkStatistics:
     token_links: int = 0
     left_out: int = 0  # links between words that normalization or the vocabulary changed
     pairs_changed: int = 0  # with such links
+    too_many_tokens: int = 0  # links between words that have too many pairs of tokens
+    pairs_too_many: int = 0  # with such links
 
     def add(self, other: "LinkStatistics") -> None:
         """Add the statistics of more pairs."""
@@ -319,12 +321,14 @@ class SpoolEncoder:
                 (as_read.target, page.target, vocabularies.target, encoded.target_ids),
             )
         )
-        links, left_out = token_links(as_read.links, source, target)
+        links, left_out, too_many = token_links(as_read.links, source, target)
         statistics = LinkStatistics(
             pairs=int((links.lengths > 0).sum()),
             links=len(as_read.links.values),
             token_links=len(links.values),
             left_out=int(left_out.sum()),
             pairs_changed=int((left_out > 0).sum()),
+            too_many_tokens=int(too_many.sum()),
+            pairs_too_many=int((too_many > 0).sum()),
         )
         return links, statistics

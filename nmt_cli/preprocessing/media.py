@@ -37,8 +37,9 @@ from nmt_cli.vocabulary import Vocabularies
 from nmt_cli.vocabulary.token_ids import Ragged
 
 HELD_OUT = ("valid", "test")
-_AT_ONCE = 256  # images that are decoded together
-_MOST_HELD_OUT = 0.05  # of the training images
+_AT_ONCE = 256  # items that are decoded together
+_MOST_WARNINGS = 10  # about single items of a split
+_MOST_HELD_OUT = 0.05  # of the training items
 _CHARACTERS_PER_PIECE = 100
 
 
@@ -48,14 +49,14 @@ class MediaSet:
 
     name: str
     origin: str = ""
-    images: list[MediaItem] = field(default_factory=list)
-    corpora: list[int] = field(default_factory=list)  # of each image: which of the --train corpora
+    items: list[MediaItem] = field(default_factory=list)
+    corpora: list[int] = field(default_factory=list)  # of each item: which of the --train corpora
 
 
 class StoredItem(NamedTuple):
     """An image or recording as it is stored."""
 
-    image: MediaItem
+    item: MediaItem
     corpus: int
     content: NDArray[np.generic]
     boxes: Boxes
@@ -121,7 +122,7 @@ class MediaRun(ABC):
         """All stages in order."""
         specs = parse_specs(self.request)
         heldout = [self._read_heldout(name, specs[name]) for name in HELD_OUT if specs[name]]
-        train, read = self._read_train(specs["train"], {one.name for each in heldout for one in each.images})
+        train, read = self._read_train(specs["train"], {one.name for each in heldout for one in each.items})
         missing = [name for name in HELD_OUT if name not in {each.name for each in heldout}]
         heldout = sorted(heldout + self._hold_out(train, missing), key=lambda each: HELD_OUT.index(each.name))
         if vocabularies is None:
@@ -153,56 +154,68 @@ class MediaRun(ABC):
         return card
 
     def _read_heldout(self, name: str, specs: Sequence[MediaSpec]) -> MediaSet:
-        images = [image for spec in specs for image in self.items(spec)]
-        for image in images:
-            if not any(caption.strip() for caption in image.texts):
+        items: list[MediaItem] = []
+        for spec in specs:
+            # An item of a held-out set is stored once, with all its texts next to each other.
+            found: dict[str, MediaItem] = {}
+            for item in self.items(spec):
+                first = found.get(item.name)
+                found[item.name] = first._replace(texts=first.texts + item.texts) if first else item
+            twice = next((item.name for item in items if item.name in found), None)
+            if twice is not None:
                 raise CorpusError(
-                    f"{image.name} has no {self.text_noun}",
-                    hint=f"every {self.noun} of the {name} set needs one: remove it",
+                    f"{twice} is in two corpora of the {name} set", hint="remove it from one of them"
                 )
-        if not images:
+            items += found.values()
+        for item in items:
+            if not any(text.strip() for text in item.texts):
+                raise CorpusError(
+                    f"{item.name} has no {self.text_noun}",
+                    hint=f"add a {self.text_noun}, or remove the {self.noun} from the {name} set",
+                )
+        if not items:
             raise CorpusError(
                 f"the {name} set is empty",
                 hint=f"leave out --{name}, or give {self.text_noun}s of {self.noun}s",
             )
-        return MediaSet(name, " + ".join(spec.text for spec in specs), images, [0] * len(images))
+        return MediaSet(name, " + ".join(spec.text for spec in specs), items, [0] * len(items))
 
     def _read_train(self, specs: Sequence[MediaSpec], known: set[str]) -> tuple[MediaSet, list[int]]:
-        """The training images with the captions that pass the filters, and how many captions were read."""
+        """The training items with the texts that pass the filters, and how many texts were read."""
         cleaner = Cleaner(self.config, self.normalization, monolingual=True)
         train, read = MediaSet("train"), [0] * len(specs)
         for number, spec in enumerate(specs):
-            for image in self.items(spec):
-                read[number] += len(image.texts)
+            for item in self.items(spec):
+                read[number] += len(item.texts)
                 self.report(Progress("reading and cleaning", sum(read)))
-                if image.name in known and self.config.in_heldout:
-                    self._drop(number, image, "in_heldout")
+                if item.name in known and self.config.in_heldout:
+                    self._drop(number, item, "in_heldout")
                     continue
-                lines = [image.line] * len(image.texts)
-                names = [image.name] * len(image.texts)
-                cleaned = cleaner.clean(number, Block(1, names, list(image.texts), {}, numbers=lines))
+                lines = [item.line] * len(item.texts)
+                names = [item.name] * len(item.texts)
+                cleaned = cleaner.clean(number, Block(1, names, list(item.texts), {}, numbers=lines))
                 self.drop_log.add(cleaned.dropped)
-                captions = cleaned.target
+                texts = cleaned.target
                 if self.config.duplicate:
-                    captions = list(dict.fromkeys(captions))
+                    texts = list(dict.fromkeys(texts))
                     self.drop_log.add(
-                        Dropped(number, image.line, "duplicate", image.name, "")
-                        for _ in range(len(cleaned.target) - len(captions))
+                        Dropped(number, item.line, "duplicate", item.name, "")
+                        for _ in range(len(cleaned.target) - len(texts))
                     )
-                if captions:
-                    train.images.append(image._replace(texts=tuple(captions)))
+                if texts:
+                    train.items.append(item._replace(texts=tuple(texts)))
                     train.corpora.append(number)
-        if not train.images:
+        if not train.items:
             raise self._nothing_left()
         return train, read
 
     def _hold_out(self, train: MediaSet, missing: Sequence[str]) -> list[MediaSet]:
-        """Draw whole images, with all their captions, for the sets that were not given."""
+        """Draw whole items, with all their texts, for the sets that were not given."""
         found: list[MediaSet] = []
-        order = list(range(len(train.images)))
+        order = list(range(len(train.items)))
         Random(f"held-out images {self.config.seed}").shuffle(order)
         for name in missing:
-            wanted = min(getattr(self.config, f"{name}_size"), int(_MOST_HELD_OUT * len(train.images)))
+            wanted = min(getattr(self.config, f"{name}_size"), int(_MOST_HELD_OUT * len(train.items)))
             if getattr(self.config, f"{name}_size") and not wanted:
                 self._warn(
                     f"no-{name}",
@@ -210,33 +223,33 @@ class MediaRun(ABC):
                     f"give --{name} SPEC",
                 )
             rows, order = sorted(order[:wanted]), order[wanted:]
-            images = [train.images[row] for row in rows]
-            found += [MediaSet(name, FROM_TRAIN, images, [0] * wanted)] if wanted else []
+            items = [train.items[row] for row in rows]
+            found += [MediaSet(name, FROM_TRAIN, items, [0] * wanted)] if wanted else []
         rows = sorted(order)
-        train.images = [train.images[row] for row in rows]
+        train.items = [train.items[row] for row in rows]
         train.corpora = [train.corpora[row] for row in rows]
         return found
 
     def _train_vocabularies(self, train: MediaSet) -> Vocabularies:
         self.report(Progress("building the vocabulary", 0))
-        captions = [self.normalization(text) for image in train.images for text in image.texts]
-        length, characters = sum(map(len, captions)), set("".join(captions))
+        texts = [self.normalization(text) for item in train.items for text in item.texts]
+        length, characters = sum(map(len, texts)), set("".join(texts))
         most = min(DEFAULT_SIZE, 4 + 256 + len(characters) + length // _CHARACTERS_PER_PIECE)
         settings = self.request.settings.config.vocabulary
-        share = settings.sample / max(1, len(captions))
+        share = settings.sample / max(1, len(texts))
         random = Random(f"vocabulary {self.config.seed}")
-        drawn = [text for text in captions if share >= 1 or random.random() < share]
+        drawn = [text for text in texts if share >= 1 or random.random() < share]
         return Vocabularies.train(lambda sides: iter(drawn), settings, most=most)
 
     def _write(self, part: MediaSet, vocabularies: Vocabularies) -> tuple[SplitStatistics, list[int]]:
-        """Write the images and the pairs of a split; its statistics, and the corpus of each pair."""
+        """Write the items and the pairs of a split; its statistics, and the corpus of each pair."""
         is_train = part.name == "train"
         encoder = PageEncoder(vocabularies, self.config if is_train else None)
         statistics, kept, objects, names = SplitStatistics(), list[int](), list[Boxes](), list[str]()
-        captions: list[str] = []
-        sizes = max(1, len(part.images)), len(vocabularies.target)
+        texts: list[str] = []
+        sizes = max(1, len(part.items)), len(vocabularies.target)
         with (
-            self.writer(part.name) as images,
+            self.writer(part.name) as items,
             SplitWriter(self.directory / f"{part.name}.arrow", *sizes) as writer,
         ):
             for block in self._decoded(part):
@@ -249,76 +262,87 @@ class MediaRun(ABC):
                 rows = page.take(encoded.rows)
                 numbers: dict[str, int] = {}
                 for each in block:
-                    if each.image.name in set(rows.source) - numbers.keys():
-                        numbers[each.image.name] = images.add(each.content)
+                    if each.item.name in set(rows.source) - numbers.keys():
+                        numbers[each.item.name] = items.add(each.content)
                         objects.append(each.boxes)
                 ids = np.array([numbers[name] for name in rows.source], np.int64)
-                texts = [self.normalization(text) for text in rows.target]
-                writer.write(rows.source, texts, Ragged(ids, np.arange(len(ids) + 1)), encoded.target_ids)
+                normalized = [self.normalization(text) for text in rows.target]
+                writer.write(
+                    rows.source, normalized, Ragged(ids, np.arange(len(ids) + 1)), encoded.target_ids
+                )
                 kept += rows.corpus.tolist()
                 names += rows.source
-                captions += rows.target
+                texts += rows.target
         if not statistics.pairs:
             raise self._nothing_left()
         if not is_train:
-            self._write_text(part.name, names, captions)
+            self._write_text(part.name, names, texts)
             write_objects(self.directory, part.name, objects)
-        self.media[part.name] = self.figures(len(objects), statistics.pairs, images)
+        self.media[part.name] = self.figures(len(objects), statistics.pairs, items)
         return statistics, kept
 
     def _decoded(self, part: MediaSet) -> Iterator[list[StoredItem]]:
-        """Blocks of images with their content; those that cannot be decoded are left out."""
+        """Blocks of items with their content; those that cannot be decoded are left out."""
+        refused = 0
         with ThreadPoolExecutor(self.request.workers) as pool:
-            for first in range(0, len(part.images), _AT_ONCE):
-                images = part.images[first : first + _AT_ONCE]
+            for first in range(0, len(part.items), _AT_ONCE):
+                items = part.items[first : first + _AT_ONCE]
                 block: list[StoredItem] = []
-                for number, found in enumerate(pool.map(self.read, images), start=first):
-                    image, corpus = part.images[number], part.corpora[number]
+                for number, found in enumerate(pool.map(self.read, items), start=first):
+                    item, corpus = part.items[number], part.corpora[number]
                     if isinstance(found, CorpusError):
-                        self._refuse(part, image, corpus, found)
+                        refused += 1
+                        self._refuse(part, item, corpus, found, warn=refused <= _MOST_WARNINGS)
                     elif part.name == "train" and self.is_too_long(found[0]):
-                        self._drop(corpus, image, "too_long")
+                        self._drop(corpus, item, "too_long")
                     else:
-                        block.append(StoredItem(image, corpus, *found))
+                        block.append(StoredItem(item, corpus, *found))
                 block = self.converted(block, pool)
-                done = Progress(
-                    f"{self.stage} {part.name} {self.noun}s", first + len(images), len(part.images)
-                )
+                done = Progress(f"{self.stage} {part.name} {self.noun}s", first + len(items), len(part.items))
                 self.report(done)
                 yield block
+        if refused > _MOST_WARNINGS:
+            self._warn(
+                self.bad.replace("_", "-"),
+                f"{refused - _MOST_WARNINGS:,} more training {self.noun}s could not be read",
+                "list them with --dropped FILE",
+            )
 
-    def _refuse(self, part: MediaSet, image: MediaItem, corpus: int, error: CorpusError) -> None:
+    def _refuse(
+        self, part: MediaSet, item: MediaItem, corpus: int, error: CorpusError, *, warn: bool
+    ) -> None:
         if part.name != "train":
             raise CorpusError(
                 error.message, hint=f"every {self.noun} of the {part.name} set is needed: {error.hint}"
             )
-        self._drop(corpus, image, self.bad)
-        hint = f"its {self.text_noun}s are not trained on; {error.hint}"
-        self._warn(self.bad.replace("_", "-"), error.message, hint)
+        self._drop(corpus, item, self.bad)
+        if warn:
+            hint = f"its {self.text_noun}s are not trained on; {error.hint}"
+            self._warn(self.bad.replace("_", "-"), error.message, hint)
 
     def _page(self, block: Sequence[StoredItem]) -> Page:
-        """One row for each caption."""
-        rows = [(each, text) for each in block for text in each.image.texts]
+        """One row for each text."""
+        rows = [(each, text) for each in block for text in each.item.texts]
         return Page(
             0,
             np.array([each.corpus for each, _ in rows], np.uint16),
-            np.array([each.image.line for each, _ in rows], np.int64),
-            [each.image.name for each, _ in rows],
+            np.array([each.item.line for each, _ in rows], np.int64),
+            [each.item.name for each, _ in rows],
             [text for _, text in rows],
         )
 
-    def _drop(self, corpus: int, image: MediaItem, reason: str) -> None:
-        self.drop_log.add(Dropped(corpus, image.line, reason, image.name, text) for text in image.texts)
+    def _drop(self, corpus: int, item: MediaItem, reason: str) -> None:
+        self.drop_log.add(Dropped(corpus, item.line, reason, item.name, text) for text in item.texts)
 
     def _warn(self, name: str, message: str, hint: str) -> None:
         self.warnings.append(DataWarning(name, message, hint))
         self.report(self.warnings[-1])
 
-    def _write_text(self, split: str, names: Sequence[str], captions: Sequence[str]) -> None:
+    def _write_text(self, split: str, names: Sequence[str], texts: Sequence[str]) -> None:
         files = text_names(split, self.request.source_lang, self.request.target_lang)
-        for name, texts in zip(files, (names, captions), strict=True):
+        for name, lines in zip(files, (names, texts), strict=True):
             with (self.directory / name).open("w", encoding="utf-8", newline="\n", errors="replace") as file:
-                file.writelines(f"{text}\n" for text in texts)
+                file.writelines(f"{line}\n" for line in lines)
 
     def _nothing_left(self) -> CorpusError:
         return CorpusError(

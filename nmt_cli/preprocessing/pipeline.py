@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nmt_cli.config.data import BACKBONE_SIZE, DEFAULT_SIZE
+from nmt_cli.config.data import DEFAULT_SIZE
 from nmt_cli.corpus import Spec, parse_spec
 from nmt_cli.corpus.checks.inspector import Inspector, compare_sets
 from nmt_cli.corpus.cleaning import (
@@ -45,6 +45,7 @@ from nmt_cli.preprocessing.request import (
     with_vocabulary,
 )
 from nmt_cli.preprocessing.splits import DropLog, HeldOutSet, TrainingText, read_heldout
+from nmt_cli.preprocessing.token_links import MOST_TOKEN_PAIRS
 from nmt_cli.preprocessing.transcripts import preprocess_recordings
 from nmt_cli.runtime.placeholders import SYMBOLS
 from nmt_cli.vocabulary import Vocabularies
@@ -78,8 +79,11 @@ def preprocess(request: PreprocessRequest, report: Reporter = lambda report: Non
         settings = for_monolingual_text(request.settings, what=f"the sources are {what}")
         if request.has_audio and request.vocabulary is None:
             settings = for_recordings(settings)
-        if request.has_images:
-            settings = with_backbone_default(settings, "image_size", BACKBONE_SIZE)
+        if request.has_images and settings.config.data.backbone is not None:
+            from nmt_cli.data.backbone import default_image_size  # imports torch
+
+            size = default_image_size(settings.config.data.backbone)
+            settings = with_backbone_default(settings, "image_size", size)
         request = replace(request, settings=settings)
         specs, paths = (
             {},
@@ -192,7 +196,7 @@ class _Run:
             vocabularies = self._train_vocabularies(text)
         corpora, statistics, links = self._write_train(specs["train"], text, vocabularies)
         if self.alignments:
-            warnings += self._changed_words(links)
+            warnings += self._unused_links(links)
         pairs_read = text.pairs_read
         del text  # closes the memory-mapped file
         shutil.rmtree(scratch)
@@ -328,17 +332,30 @@ class _Run:
         corpora = [CorpusRows(spec.text, int(a), int(b), spec.weight) for spec, a, b in ranges]
         return corpora, statistics, links
 
-    def _changed_words(self, statistics: list[LinkStatistics]) -> Iterator[DataWarning]:
+    def _unused_links(self, statistics: list[LinkStatistics]) -> list[DataWarning]:
+        warnings = []
         for path, links in zip(self.request.alignments, statistics, strict=True):
             if links.left_out:
-                warning = DataWarning(
-                    "changed-words",
-                    f"{path}: {links.left_out:,} links of {links.pairs_changed:,} pairs are not used, because "
-                    "normalization or the vocabulary changed their words",
-                    hint="align the text after normalization, and preprocess that text",
+                warnings.append(
+                    DataWarning(
+                        "changed-words",
+                        f"{path}: {links.left_out:,} links of {links.pairs_changed:,} pairs are not used, because "
+                        "normalization or the vocabulary changed their words",
+                        hint="align the text after normalization, and preprocess that text",
+                    )
                 )
-                self.report(warning)
-                yield warning
+            if links.too_many_tokens:
+                warnings.append(
+                    DataWarning(
+                        "long-words",
+                        f"{path}: {links.too_many_tokens:,} links of {links.pairs_too_many:,} pairs are not used, "
+                        f"because their words have more than {MOST_TOKEN_PAIRS:,} pairs of tokens",
+                        hint="segment text in a script without spaces into words before aligning it",
+                    )
+                )
+        for warning in warnings:
+            self.report(warning)
+        return warnings
 
     def _nothing_left(self, text: TrainingText) -> CorpusError:
         known = self.drop_log.counts.get("in_heldout", 0)

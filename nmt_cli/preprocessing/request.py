@@ -96,8 +96,11 @@ def with_backbone_default(settings: Resolved, key: str, value: Any) -> Resolved:
     return Resolved(config, {**settings.provenance, f"data.{key}": f"default for {data.backbone}"})
 
 
-def for_monolingual_text(settings: Resolved, *, what: str = "the text is monolingual") -> Resolved:
-    """The settings without filters that compare source and target; enabling one explicitly is an error."""
+def for_monolingual_text(settings: Resolved, *, what: str | None = None) -> Resolved:
+    """The settings without filters that compare source and target; enabling one explicitly is an error.
+
+    `what` says why there is no source text, if the text is not simply monolingual.
+    """
     config = settings.config
     asked = [
         name
@@ -111,8 +114,8 @@ def for_monolingual_text(settings: Resolved, *, what: str = "the text is monolin
     ]
     if asked:
         raise UsageError(
-            f"{' and '.join(asked)} cannot be set: {what}",
-            hint="leave it out, or give the source language with --source-lang",
+            f"{' and '.join(asked)} cannot be set: {what or 'the text is monolingual'}",
+            hint="leave it out" if what else "leave it out, or give the source language with --source-lang",
         )
     off = {"copy_of_source": False, "length_ratio": False}
     layers = {f"data.{name}": "monolingual text" for name in off}

@@ -24,7 +24,7 @@ _IS_SPACE = np.array(
     [chr(code).isspace() for code in range(_LAST_SPACE + 2)]
 )  # no later character is white space
 # Words with more pairs of tokens are whole sentences, in scripts without spaces: a link between them says nothing.
-_MOST_TOKEN_PAIRS = 1 << 12
+MOST_TOKEN_PAIRS = 1 << 12
 _MOST_COMPARISONS = 1 << 16  # of words before and after normalization
 
 
@@ -40,7 +40,8 @@ class TokenLinks(NamedTuple):
     """The links of some pairs, as `Aligner.align` returns them, and how many links between words have none."""
 
     links: Ragged
-    left_out: Integers  # (pairs,)
+    left_out: Integers  # (pairs,) because it is not known which tokens a word has
+    too_many: Integers  # (pairs,) because the words have more than MOST_TOKEN_PAIRS
 
 
 def token_links(links: Ragged, source: Words, target: Words) -> TokenLinks:
@@ -50,8 +51,9 @@ def token_links(links: Ragged, source: Words, target: Words) -> TokenLinks:
     j, i = unpack_links(links.values)
     i, j = source.offsets[row] + i, target.offsets[row] + j
     I, J = source.stop[i] - source.first[i], target.stop[j] - target.first[j]  # noqa: E741 - tokens of each word
-    kept = (I * J > 0) & (I * J <= _MOST_TOKEN_PAIRS)
-    left_out = np.bincount(row[~kept], minlength=pairs)
+    left_out = np.bincount(row[I * J == 0], minlength=pairs)
+    too_many = np.bincount(row[I * J > MOST_TOKEN_PAIRS], minlength=pairs)
+    kept = (I * J > 0) & (I * J <= MOST_TOKEN_PAIRS)
     row, i, j, I, J = row[kept], i[kept], j[kept], I[kept], J[kept]  # noqa: E741
     link = np.repeat(np.arange(len(row)), I * J)  # of each pair of tokens
     t, s = np.divmod(np.arange(len(link)) - offsets_of(I * J)[link], I[link])
@@ -59,7 +61,8 @@ def token_links(links: Ragged, source: Words, target: Words) -> TokenLinks:
     # A token that belongs to two words may have the same link twice.
     numbers = np.unique(row[link] << 32 | numbers)
     lengths = np.bincount(numbers >> 32, minlength=pairs)
-    return TokenLinks(Ragged((numbers & 0xFFFFFFFF).astype(np.uint32), offsets_of(lengths)), left_out)
+    found = Ragged((numbers & 0xFFFFFFFF).astype(np.uint32), offsets_of(lengths))
+    return TokenLinks(found, left_out, too_many)
 
 
 def words_as_read(

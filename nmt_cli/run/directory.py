@@ -182,6 +182,11 @@ class RunDirectory:
         return data.image_size, data.backbone, data.backbone_layer, weights and weights["sha256"]
 
     @property
+    def frame_input(self) -> tuple[int, int]:
+        """What determines the frames of a recording: models for which this is equal read the same."""
+        return self.config.data.sample_rate, self.config.data.mel_bands
+
+    @property
     def reads(self) -> Reads:
         """What the sources of the model are."""
         model = self.config.model
@@ -301,12 +306,12 @@ def _fill(folder: Path, facts: RunFacts, resolved: Resolved, data: DataDirectory
     (folder / FACTS).write_text(facts.to_json(), "utf-8")
     (folder / CONFIG).write_text(resolved.to_json(), "utf-8")
     data.vocabularies.save(folder)
-    for name in _texts_of(data):
+    for name in _files_of(data):
         (folder / name).write_bytes(data.files.read(name))
     write_manifest(folder, KIND, listed(folder))
 
 
-def _texts_of(data: DataDirectory) -> list[str]:
+def _files_of(data: DataDirectory) -> list[str]:
     names = [name for split in HELD_OUT for name in text_names(split, data.source_lang, data.target_lang)]
     media = (images_name, objects_name, frames_name, frame_ends_name)
     names += [name(split) for split in HELD_OUT for name in media]

@@ -41,7 +41,7 @@ def model_card(run: RunDirectory, *, parameters: int, best: Mapping[str, Any] | 
         "",
         "## Scores on the validation set",
         "",
-        *_scores(best),
+        *_scores(best, token="token" if config.vocabulary.kind == "char" else "subword token"),
     ]
     if tested := _scores_of_model(run.path, run.model_sha256):
         lines += ["", *_test_scores(tested)]
@@ -64,7 +64,7 @@ def purpose(run: RunDirectory) -> tuple[str, str]:
     return f"# Translation from {facts.source_lang} to {facts.target_lang}", use
 
 
-def _scores(best: Mapping[str, Any] | None) -> list[str]:
+def _scores(best: Mapping[str, Any] | None, *, token: str) -> list[str]:
     if best is None:
         return ["None yet."]
     averaged = best.get("averaged")
@@ -81,7 +81,7 @@ def _scores(best: Mapping[str, Any] | None) -> list[str]:
             for name, key in (("WER", "wer"), ("CER", "cer"), ("BLEU", "bleu"), ("chrF2", "chrf"))
             if key in best
         ),
-        f"| perplexity | {best['perplexity']:.2f} | per subword token, teacher forcing |",
+        f"| perplexity | {best['perplexity']:.2f} | per {token}, teacher forcing |",
     ]
 
 
@@ -101,14 +101,15 @@ def _scores_of_model(folder: Path, model_sha256: str | None) -> list[dict[str, A
 
 
 def _test_scores(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The latest score for each combination of test set, signature and search settings."""
-    rows: dict[tuple[str, str, str], str] = {}
+    """The latest score for each combination of test set, metric, signature and search settings."""
+    rows: dict[tuple[str, ...], str] = {}
     for record in records:
         test_set = f"{record['test_set']} ({record['sentences']:,} sentences, SHA-256 {_short(record)})"
         beam = record["search"].get("beam_size")
         for score in record["scores"]:
             interval = f" ± {score['interval']:.1f}" if score["interval"] is not None else ""
-            key = (record["references"][0]["sha256"], score["signature"], str(record["search"]))
+            test_sha256, search = record["references"][0]["sha256"], str(record["search"])
+            key = (test_sha256, score["metric"], score["signature"], search)
             rows.pop(key, None)
             rows[key] = (
                 f"| {cell(test_set)} | {score['metric']} | {score['score']:.1f}{interval} | {beam} "

@@ -33,7 +33,7 @@ from nmt_cli.training.optimization import Precision, choose_precision
 
 VOCABULARY = 60
 SIDE = 16  # of an image, in pixels
-FRAMES_PER_TOKEN = 5  # of a recording
+FRAMES_PER_TARGET_TOKEN = 5  # of a recording
 UPDATES = 30  # to learn the task
 LEARNED = 0.8  # of the first loss
 SKIPPED = 16  # updates that fp16 may need to find its loss scale
@@ -105,7 +105,7 @@ def _batch(preset: str, rows: int, length: int, vocabulary: int = VOCABULARY) ->
         batch = batch._replace(source=images)
     if preset in SPEECH_PRESETS:
         size = ModelConfig.from_preset(preset).frame_size
-        lengths = batch.source_lengths * FRAMES_PER_TOKEN
+        lengths = batch.source_lengths * FRAMES_PER_TARGET_TOKEN
         frames = torch.randn(rows, int(lengths.max()), size, generator=random)
         batch = batch._replace(source=frames, source_lengths=lengths)
     return batch

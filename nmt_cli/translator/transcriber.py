@@ -16,6 +16,7 @@ from nmt_cli.data.batches import pad_source
 from nmt_cli.data.log_mel import HOP
 from nmt_cli.data.media import MediaRows
 from nmt_cli.data.recordings import RecordingRows, Recordings
+from nmt_cli.errors import UsageError
 from nmt_cli.model.frame_encoder import FrameEncoder
 from nmt_cli.run import RunDirectory
 from nmt_cli.search.stopping import MIN_POSITIONS
@@ -24,7 +25,10 @@ from nmt_cli.vocabulary.token_ids import Ragged
 
 
 class Transcriber(MediaTranslator):
-    """A model that reads recordings. The source pieces of a transcript are times in seconds."""
+    """A model that reads recordings, or an ensemble of such models.
+
+    The source pieces of a transcript are times in seconds.
+    """
 
     reads = "audio"
     audio: AudioReader
@@ -33,7 +37,19 @@ class Transcriber(MediaTranslator):
     def load(cls, *runs: Path | str, **options: Any) -> Self:
         """The model of a run directory that was trained on recordings; the options are those of `Translator.load`."""
         transcriber = super().load(*runs, **options)
-        data = RunDirectory.open(Path(runs[0])).config.data
+        opened = [RunDirectory.open(Path(run)) for run in runs]
+        for other, model in zip(opened[1:], transcriber.models[1:], strict=True):
+            assert isinstance(model.encoder, FrameEncoder)
+            if (
+                other.frame_input != opened[0].frame_input
+                or model.encoder.frames_per_position != transcriber.frames_per_position
+            ):
+                raise UsageError(
+                    f"{other.path} and {opened[0].path} read recordings differently",
+                    hint="the runs of an ensemble need the same data.sample_rate, data.mel_bands and "
+                    "model.pyramidal_layers",
+                )
+        data = opened[0].config.data
         transcriber.audio = AudioReader((), data.sample_rate, data.mel_bands)
         return transcriber
 

@@ -19,10 +19,12 @@ from typer.testing import CliRunner
 from nmt_cli.cli.app import app
 from nmt_cli.config import DataConfig
 from nmt_cli.corpus.images import decode_image
-from nmt_cli.data.backbone import Backbone, import_torchvision
+from nmt_cli.data.backbone import Backbone, default_image_size, import_torchvision
 from nmt_cli.data.directory import DataDirectory
+from nmt_cli.data.images import Images
 from nmt_cli.demo import scenes
 from nmt_cli.errors import ConfigError, CorpusError, DirectoryError, NmtError, UsageError
+from nmt_cli.evaluation.media import _images_of
 from nmt_cli.files.manifest import write_manifest
 from nmt_cli.run import RunDirectory
 from nmt_cli.run.directory import listed
@@ -156,6 +158,14 @@ def test_the_default_layer_of_every_family_is_a_grid(name: str, folder: Path) ->
     assert Backbone(config(folder, name, image_size=224)).shape[0] == FAMILIES[name] ** 2
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_network_of_every_family_takes_its_own_weights(name: str, folder: Path) -> None:
+    backbone = Backbone(config(folder, name, image_size=224))
+    state = backbone._network.state_dict()  # on the meta device
+    backbone._load(state, "the network", CorpusError, "")
+    assert backbone._needed.keys() <= state.keys()
+
+
 def test_every_network_of_torchvision_is_of_a_known_family() -> None:
     names = TORCHVISION.models.list_models(module=TORCHVISION.models)
     families = {name.rstrip("0123456789").split("_")[0].rstrip("0123456789_x") for name in FAMILIES}
@@ -208,6 +218,14 @@ def test_the_same_images_give_the_same_bytes_with_any_number_of_workers(run: Pat
         assert (folder / "again" / name).read_bytes() == (folder / "data" / name).read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("name", "size"), [("resnet50", 224), ("inception_v3", 299), ("efficientnet_b4", 380), ("swin_v2_t", 256)]
+)
+def test_the_default_size_of_images_is_that_of_the_network(name: str, size: int, folder: Path) -> None:
+    assert default_image_size(name) == size
+    assert Backbone(config(folder, name, image_size=size)).shape[0] > 1
+
+
 def test_images_have_224_pixels_unless_their_size_is_set(folder: Path, tmp_path: Path) -> None:
     weights = f"data.backbone_weights={folder / 'squeezenet1_1.safetensors'}"
     preprocess(folder, tmp_path / "data", "--set", "data.backbone=squeezenet1_1", "--set", weights)
@@ -238,6 +256,16 @@ def test_images_of_the_test_set_get_the_captions_of_their_stored_features(run: P
     np.testing.assert_allclose(read, images.values, rtol=1e-4, atol=1e-5)
 
 
+def test_a_test_set_of_several_batches_has_the_features_of_its_images(run: Path, folder: Path) -> None:
+    source = folder / "scenes" / "train.jsonl"
+    found = _images_of(source, [RunDirectory.open(run)])
+    assert len(found.media) > 2 * Backbone.at_once
+    assert isinstance(found.media, Images)
+    pixels = [decode_image(folder / "scenes" / name, name, SIDE).pixels for name in found.item_names]
+    expected = Backbone.read(config(folder, "squeezenet1_1"))(np.stack(pixels))
+    np.testing.assert_allclose(found.media.values, expected, rtol=1e-4, atol=1e-5)
+
+
 def test_the_stored_test_set_is_evaluated_without_torchvision(run: Path) -> None:
     code = (
         "import sys; sys.modules['torchvision'] = None\n"
@@ -252,9 +280,16 @@ def test_the_stored_test_set_is_evaluated_without_torchvision(run: Path) -> None
     failed = subprocess.run([*command, "caption", run, image], capture_output=True, text=True, check=False)
     assert failed.returncode == 2
     assert failed.stderr.splitlines() == [
-        "error: data.backbone = squeezenet1_1 needs the package torchvision",
+        "error: data.backbone = squeezenet1_1 needs torchvision",
         "hint: pip install 'nmt-cli[vision]'",
     ]
+
+
+def test_features_in_a_file_are_described_but_not_explained(run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "features.npy"
+    np.save(path, np.zeros((2, 9, 512), np.float32))
+    assert len(nmt("caption", run, path).stdout.splitlines()) == 2
+    assert f"{path} has features, not an image" in " ".join(nmt("explain", run, path, code=2).stderr.split())
 
 
 def test_runs_with_other_backbones_are_not_combined(run: Path, folder: Path, tmp_path: Path) -> None:
@@ -280,7 +315,7 @@ def test_runs_with_other_backbones_are_not_combined(run: Path, folder: Path, tmp
         ({"backbone": "resnet34"}, CorpusError, "lacks the weights .* others of resnet34"),
         ({"backbone": "alexnet"}, CorpusError, "lacks the weights"),
         ({"backbone_layer": "layr4"}, ConfigError, r"no layer 'layr4' \(did you mean layer4\?\)"),
-        ({"backbone": "vit_b_32"}, ConfigError, "cannot read images of 64 pixels"),
+        ({"backbone": "vit_b_32", "image_size": 72}, ConfigError, "cannot read images of 72 pixels"),
         ({"backbone": "googlenet", "backbone_layer": "aux1"}, ConfigError, "does not use its layer aux1"),
         ({"backbone_weights": "missing.safetensors"}, CorpusError, "does not exist"),
     ],
@@ -304,7 +339,7 @@ def changed(folder: Path, **tensors: Tensor | None) -> dict[str, Tensor]:
         ({"head.weight": torch.zeros(1)}, "has weights that squeezenet1_1 does not: head.weight"),
         (
             {"features.0.weight": torch.zeros(64, 3, 5, 5)},
-            "features.0.weight is 64×3×5×5 instead of 64×3×3×3",
+            "features.0.weight has shape 64×3×5×5, but squeezenet1_1 needs 64×3×3×3",
         ),
         ({"features.0.bias": torch.zeros(64, dtype=torch.int64)}, "has type torch.int64"),
         ({"features.0.bias": torch.full((64,), torch.nan)}, "not finite"),
@@ -319,6 +354,19 @@ def test_weights_that_do_not_fit_are_one_clear_error(
         Backbone.read(config(folder, "squeezenet1_1", backbone_weights=str(path)))(
             np.zeros((1, SIDE, SIDE, 3), np.uint8)
         )
+
+
+def test_a_vision_transformer_reads_the_size_of_its_weights(folder: Path, tmp_path: Path) -> None:
+    made = TORCHVISION.models.get_model("vit_b_32", weights=None, image_size=96)
+    path = tmp_path / "weights.safetensors"
+    save_file(made.state_dict(), path)
+    settings = config(folder, "vit_b_32", image_size=96, backbone_weights=str(path))
+    assert Backbone.read(settings).shape == (9, 768)
+    with pytest.raises(
+        CorpusError, match="pos_embedding has shape 1×10×768, but vit_b_32 needs 1×50×768"
+    ) as error:
+        Backbone.read(settings.model_copy(update={"image_size": 224}))
+    assert error.value.hint == "set data.image_size to the size that these weights were trained with"
 
 
 def test_published_weights_of_a_densenet_have_older_names(folder: Path, tmp_path: Path) -> None:
@@ -365,7 +413,7 @@ def test_weights_whose_header_begins_like_a_pickle_are_read(folder: Path, tmp_pa
 def test_other_files_are_not_weights(content: bytes, folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "weights.safetensors"
     path.write_bytes(content)
-    with pytest.raises(CorpusError, match="is not a safetensors file"):
+    with pytest.raises(CorpusError, match="cannot be read as safetensors"):
         Backbone.read(config(folder, "squeezenet1_1", backbone_weights=str(path)))
 
 
@@ -455,10 +503,27 @@ def test_weights_are_downloaded_only_if_asked_for(folder: Path, monkeypatch: pyt
     np.testing.assert_array_equal(here(pixels), there(pixels))
 
 
-def test_a_failed_download_is_one_clear_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("content", [b"", b"abc", b"<html>" * 99, b"PK\x03\x04" + bytes(99)])
+def test_a_damaged_download_is_one_clear_error(
+    content: bytes, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    url = TORCHVISION.models.get_model_weights("squeezenet1_1").DEFAULT.url
+    cached = tmp_path / "hub" / "checkpoints" / url.rpartition("/")[2]
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(content)
+    with pytest.raises(CorpusError, match="the downloaded weights of squeezenet1_1 are damaged") as error:
+        Backbone.read(config(folder, "squeezenet1_1", backbone_weights="download"))
+    assert error.value.hint == f"delete {cached} and try again"
+
+
+def test_a_failed_download_is_one_clear_error(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def load(url: str, *arguments: Any, **options: Any) -> dict[str, Tensor]:
         raise OSError("no network")
 
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     monkeypatch.setattr(TORCHVISION.models._api, "load_state_dict_from_url", load)
     with pytest.raises(CorpusError, match="cannot be downloaded: no network") as error:
         Backbone.read(config(folder, "squeezenet1_1", backbone_weights="download"))

@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from nmt_cli.demo import numbers
+from nmt_cli.errors import UsageError
+from nmt_cli.translator import Transcriber
 
 from .conftest import Run
 
@@ -30,16 +32,27 @@ def tones(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run(tones: Path) -> Path:
     """A model that has learned nothing, made with the commands of the page."""
+    return trained(tones, "run")
+
+
+@pytest.fixture(scope="module")
+def narrow(tones: Path) -> Path:
+    """The same model for frames of another size."""
+    return trained(tones, "narrow", "data.mel_bands=20")
+
+
+def trained(tones: Path, name: str, *data_settings: str) -> Path:
     from typer.testing import CliRunner
 
     from nmt_cli.cli.app import app
 
     torch.set_num_threads(1)
-    data, out = tones.parent / "data", tones.parent / "run"
+    data, out = tones.parent / f"{name}-data", tones.parent / name
     specs = [
         part for split in ("train", "valid", "test") for part in (f"--{split}", tones / f"{split}.jsonl")
     ]
     prepare = ["preprocess", "--audio", tones, "--target-lang", "en", *specs, "--out", data, "--quiet"]
+    prepare += [part for setting in data_settings for part in ("--set", setting)]
     options = [part for setting in SETTINGS for part in ("--set", setting)]
     training = ["train", data, "--out", out, *options, "--threads", 1]
     for arguments in (prepare, training):
@@ -87,6 +100,15 @@ def test_json_has_attention_over_time_and_n_best(nmt: Run, run: Path, tones: Pat
         assert sum(row) == pytest.approx(1, abs=0.01)
 
 
+def test_both_error_rates_are_in_the_model_card_and_in_info(nmt: Run, run: Path) -> None:
+    assert nmt("evaluate", run, "--metrics", "wer,cer,accuracy", "--threads", 1).code == 0
+    card = (run / "README.md").read_text("utf-8").partition("From `nmt evaluate`")[2]
+    shown = nmt("info", run).stdout
+    for name in ("WER", "CER", "accuracy"):
+        assert f"| {name} |" in card
+        assert name in shown
+
+
 def test_a_run_is_evaluated_by_error_rates(nmt: Run, run: Path, tones: Path) -> None:
     done = nmt("evaluate", run, "--json", "--threads", 1)
     assert done.code == 0, done.stderr
@@ -97,6 +119,23 @@ def test_a_run_is_evaluated_by_error_rates(nmt: Run, run: Path, tones: Path) -> 
     report = tones.parent / "report.html"
     assert nmt("evaluate", run, "--report", report, "--no-record", "--threads", 1).code == 0
     assert "WER" in report.read_text("utf-8")
+
+
+@pytest.mark.parametrize("source", [(), ("--source", "test.jsonl")])
+def test_models_that_read_different_frames_are_not_compared(
+    nmt: Run, run: Path, narrow: Path, tones: Path, source: tuple[str, ...]
+) -> None:
+    options = [tones / part if part.endswith(".jsonl") else part for part in source]
+    done = nmt("evaluate", run, narrow, *options, "--no-record", "--threads", 1)
+    assert done.code == 2
+    assert "read different frames: data.sample_rate or data.mel_bands differ" in done.error
+    assert "evaluate them one at a time" in done.hint
+
+
+def test_the_models_of_an_ensemble_read_the_same_frames(run: Path, narrow: Path) -> None:
+    assert len(Transcriber.load(run, run, device="cpu").models) == 2
+    with pytest.raises(UsageError, match="read recordings differently"):
+        Transcriber.load(run, narrow, device="cpu")
 
 
 def test_a_heat_map_has_a_row_for_each_character(nmt: Run, run: Path, tones: Path, tmp_path: Path) -> None:
@@ -116,6 +155,18 @@ def test_a_heat_map_has_a_row_for_each_character(nmt: Run, run: Path, tones: Pat
     assert "0.08" in shown.stdout
 
 
+def test_a_heat_map_is_complete_before_anything_is_printed(
+    nmt: Run, run: Path, tones: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("nmt_cli.cli.media_explanations._show_media", interrupted)
+    done = nmt("explain", run, tones / "audio" / "test-00001.wav", "--svg", tmp_path / "map.svg")
+    assert "map.svg" not in done.stderr
+    assert (tmp_path / "map.svg").read_text("utf-8").startswith("<svg ")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -126,6 +177,7 @@ def test_a_heat_map_has_a_row_for_each_character(nmt: Run, run: Path, tones: Pat
         (["export", "RUN", "--out", "NEW"], "is a speech recognition model"),
         (["rerank", "--input", "TEXT", "--forward", "RUN"], "is a speech recognition model"),
         (["explain", "RUN", "WAV", "--gradients"], "transcribes recordings"),
+        (["explain", "RUN", "WAV", "--alternatives", "3"], "transcribes recordings"),
         (
             ["explain", "RUN", "WAV", "WAV", "--svg", "NEW"],
             "--svg draws a single recording, but 2 were given",

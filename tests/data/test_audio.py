@@ -93,7 +93,7 @@ REFUSED: dict[str, tuple[bytes | None, str]] = {
     "ogg": (b"OggS" + bytes(40), "is Ogg, not WAV"),
     "truncated": (wav(pcm(tone(), 16))[:-100], "is truncated: 3,100 of 3,200 bytes"),
     "no audio": (wav(b"")[:36], "is truncated: it has no audio"),
-    "no format": (b"RIFF\0\0\0\0WAVEdata\0\0\0\0", "it has no format"),
+    "no format": (b"RIFF\0\0\0\0WAVEdata\0\0\0\0", "it has no fmt chunk"),
     "no samples": (wav(b""), "has no samples"),
     "μ-law": (wav(bytes(80), code=7, bits=8), "is compressed (WAV format 7)"),
     "12 bits": (wav(bytes(80), bits=12), "has 1 channels of 12 bits at 16,000 Hz"),
@@ -263,6 +263,40 @@ def test_a_converted_file_stands_for_the_compressed_one(tmp_path: Path) -> None:
     assert reader.read(reader.find("a.mp3")).shape == (11, 40)
 
 
+def test_a_dot_in_a_name_is_part_of_it(tmp_path: Path) -> None:
+    for name in ("s1.wav", "s1.utt2.wav", "plain"):
+        (tmp_path / name).touch()
+    reader = AudioReader([tmp_path], RATE, 40)
+    assert reader.find("s1.utt2").name == "s1.utt2.wav"
+    assert reader.find("s1").name == reader.find("s1.wav").name == reader.find("s1.FLAC").name == "s1.wav"
+    assert reader.find("plain").name == "plain"
+    with pytest.raises(CorpusError, match=r"s1\.utt3 is not in"):
+        reader.find("s1.utt3")
+
+
+def test_a_name_that_two_folders_have_is_ambiguous(tmp_path: Path) -> None:
+    for folder in ("A", "B"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "1.wav").touch()
+    reader = AudioReader([tmp_path / "A", tmp_path / "B"], RATE, 40)
+    with pytest.raises(UsageError, match=r"1\.wav is in both .*A and .*B") as error:
+        reader.find("1.wav")
+    assert "relative to a common parent folder" in error.value.hint
+    assert AudioReader([tmp_path / "A", tmp_path / "A"], RATE, 40).find("1.mp3") == tmp_path / "A" / "1.wav"
+    (tmp_path / "A" / "2.mp3").touch()
+    (tmp_path / "B" / "2.wav").touch()
+    assert reader.find("2.mp3") == tmp_path / "B" / "2.wav"
+
+
+@pytest.mark.parametrize("name", ["/", "a\0b.wav", 300 * "a", f"{300 * 'a'}.mp3", "..", "."])
+def test_a_name_that_no_file_can_have_is_an_error(tmp_path: Path, name: str) -> None:
+    reader = AudioReader([tmp_path], RATE, 40)
+    with pytest.raises(CorpusError, match="is not in"):
+        reader.find(name)
+    with pytest.raises(CorpusError):
+        reader.read(tmp_path / name)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -273,6 +307,7 @@ def test_a_converted_file_stands_for_the_compressed_one(tmp_path: Path) -> None:
         ("x.jsonl", 2 * '{"audio": "a.wav", "text": "a"}\n', "two transcripts of a.wav, in lines 1 and 2"),
         ("x.tsv", "a\tb\n1\t2\n", "has no columns for recordings and transcripts"),
         ("x.tsv", "path\tsentence\na.wav\n", "row 2 has 1 columns"),
+        ("x.tsv", "path\tsentence\na.wav\ta\n \tb\n", "row 3 names no recording"),
         ("x.txt", "a", "is not a known format of transcripts"),
     ],
 )

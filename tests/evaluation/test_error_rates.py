@@ -46,10 +46,11 @@ def test_the_rate_of_a_corpus_is_that_of_its_sums() -> None:
     score = error_rate(hypotheses, references)
     assert score.value == pytest.approx(100 * total / sum(len(r.split()) for r in references))
     assert score.name == "WER"
-    assert "case:mixed" in score.signature
+    assert "case:mixed|unit:word" in score.signature
     characters = sum(edits(h, r) for h, r in zip(hypotheses, references, strict=True))
     score = error_rate(hypotheses, references, unit="characters")
     assert score.value == pytest.approx(100 * characters / sum(map(len, references)))
+    assert "case:mixed|unit:char" in score.signature
 
 
 def test_of_several_references_the_closest_counts() -> None:

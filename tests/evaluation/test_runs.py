@@ -5,14 +5,17 @@ import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 
 from nmt_cli.cli.app import app
 from nmt_cli.config import resolve
-from nmt_cli.errors import CorpusError
+from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.evaluation.evaluate import EvaluationRun, evaluate
+from nmt_cli.evaluation.media import check_same_input
 from nmt_cli.evaluation.report import report_page
 from nmt_cli.evaluation.request import EvaluateRequest
 from nmt_cli.evaluation.systems import record_scores
@@ -205,3 +208,13 @@ def test_the_command_records_scores_and_saves_hypotheses(
     with pytest.raises(SystemExit):
         app(["evaluate", str(saved), "-r", str(run / "test.yy"), "--samples", "0", "--plain"])
     assert capsys.readouterr().out.split("\n")[1] == output.out.strip()
+
+
+def test_models_that_read_different_images_are_not_compared() -> None:
+    runs: list[Any] = [
+        SimpleNamespace(path=name, reads="image", image_input=(size, None, None, None))
+        for name, size in (("a", 64), ("b", 64), ("c", 96))
+    ]
+    check_same_input(runs[:2])
+    with pytest.raises(UsageError, match="c and a use different image sizes or backbones"):
+        check_same_input(runs)

@@ -380,6 +380,10 @@ def test_the_doubly_stochastic_loss_counts_real_words_and_positions_only() -> No
             {"preset": "vinyals2015", "source": "features", "feature_shape": (1, 3)},
             "model.initial_state = contrast is incompatible with model.feature_shape",
         ),
+        (
+            {"preset": "vinyals2015", "image_grid": 1},
+            "model.initial_state = contrast is incompatible with model.image_grid = 1",
+        ),
         ({"source": "text"}, "model.image_grid"),
         ({"source": "text"}, "model.image_network = pooled is incompatible with model.source = text"),
     ],

@@ -223,3 +223,9 @@ def test_contradictory_settings_of_a_speech_model_are_rejected(
 ) -> None:
     with pytest.raises(ValueError, match=message.replace(".", r"\.")):
         settings(**overrides)
+
+
+def test_frames_of_another_size_are_refused() -> None:
+    model, given = build(settings()), batch()
+    with pytest.raises(AssertionError):
+        model.encode(given.source[..., :-1], given.source_lengths)

@@ -150,6 +150,18 @@ def test_normalization_keeps_links_of_words_that_it_does_not_remove(words: Runne
     assert "changed-words" in words.warnings
 
 
+def test_links_of_words_with_too_many_tokens_are_reported_as_such(run: Runner, tmp_path: Path) -> None:
+    pairs = [*numbered(60), ("ab" * 40, "cd" * 40)]
+    file = write(tmp_path / "links", ["0-0"] * 61)
+    card = run(pairs, *NO_HOLDOUT, "vocabulary.kind=char", alignments=[file])
+    [warning] = [each for each in card.warnings if each.name in ("changed-words", "long-words")]
+    assert warning.message == (
+        f"{file}: 1 links of 1 pairs are not used, because their words have more than 4,096 pairs of tokens"
+    )
+    assert stored(tmp_path / "out")[-1] == []
+    assert "unused" in (tmp_path / "out" / "data-card.md").read_text("utf-8")
+
+
 MISTAKES = [
     (["0-0", "0-0", "3-"], "line 3: '3-' is not a link", "such as 0-0 1-2"),
     (["0-0", "a-b", ""], "line 2: 'a-b' is not a link", "such as 0-0 1-2"),

@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from PIL import Image
 
 from nmt_cli.config import resolve
 from nmt_cli.corpus.captions import parse_caption_spec, read_captions
-from nmt_cli.corpus.images import decode_image
+from nmt_cli.corpus.images import decode_image, find_image
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.demo import scenes
 from nmt_cli.errors import CorpusError, NmtError, UsageError
@@ -76,6 +77,26 @@ def test_the_same_images_give_the_same_bytes_with_any_number_of_workers(demo: Pa
         run(demo, tmp_path / str(workers), workers=workers, **specs_of(demo))
         manifests.append((tmp_path / str(workers) / "manifest.json").read_bytes())
     assert manifests[0] == manifests[1]
+
+
+def test_an_image_that_a_held_out_corpus_lists_again_is_stored_once(demo: Path, tmp_path: Path) -> None:
+    lines = (demo / "test.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "again.jsonl").write_text("".join([lines[0], lines[0], *lines[1:], lines[0]]))
+    data = run(demo, tmp_path / "data", test=[str(tmp_path / "again.jsonl")])
+    assert data.test is not None
+    names = data.test.texts(np.arange(len(data.test)), "source")
+    changes = 1 + sum(one != other for one, other in pairwise(names))
+    assert changes == len(set(names)) == len(lines)
+    assert data.test.images is not None
+    assert len(data.test.images) == len(lines)
+
+
+def test_an_image_that_two_folders_have_is_ambiguous(photos: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "a.jpg").write_bytes((photos / "b.jpg").read_bytes())
+    with pytest.raises(UsageError, match=r"a\.jpg is in both"):
+        find_image("a.jpg", [photos, tmp_path / "other"])
+    assert find_image("a.jpg", [photos, photos]) == photos / "a.jpg"
 
 
 def test_whole_images_are_held_out_if_no_sets_are_given(demo: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Recordings become a data directory: every recording once, frames memory-mapped, and no bad file without its name."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,29 @@ def test_a_bad_recording_is_named_and_only_its_transcript_is_dropped(
         preprocess(PreprocessRequest(**{**vars(request), "out": tmp_path / "other", **specs_of(folder)}))
     assert message in error.value.message
     assert not (tmp_path / "other").exists()
+
+
+def test_only_the_first_missing_recordings_are_named(demo: Path, tmp_path: Path) -> None:
+    missing = (json.dumps({"audio": f"no-{number}.wav", "text": "one"}) + "\n" for number in range(300))
+    (tmp_path / "train.jsonl").write_text((demo / "train.jsonl").read_text() + "".join(missing))
+    specs = {**specs_of(demo), "train": [str(tmp_path / "train.jsonl")]}
+    request = PreprocessRequest(
+        source_lang="", target_lang="en", audio=[demo], out=tmp_path / "data", **specs
+    )
+    card = preprocess(request)
+    assert card.drop_log.counts == {"bad_audio": 300}
+    messages = [warning.message for warning in card.warnings if warning.name == "bad-audio"]
+    assert len(messages) == 11
+    assert messages[-1] == "290 more training recordings could not be read"
+
+
+def test_a_recording_is_in_one_corpus_of_a_held_out_set(demo: Path, tmp_path: Path) -> None:
+    first = (demo / "test.jsonl").read_text().splitlines(keepends=True)[1]
+    (tmp_path / "more.jsonl").write_text(first)
+    specs = specs_of(demo)
+    name = re.escape(json.loads(first)["audio"])
+    with pytest.raises(CorpusError, match=f"{name} is in two corpora of the test set"):
+        run(demo, tmp_path / "data", **{**specs, "test": [*specs["test"], str(tmp_path / "more.jsonl")]})
 
 
 def test_long_recordings_are_dropped_from_training_only(demo: Path, tmp_path: Path) -> None:

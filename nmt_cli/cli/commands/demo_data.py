@@ -36,10 +36,10 @@ def demo_data(
     color and a shape in a way that does not occur in training. The scenes of
     --kind shapes are simpler: two shapes, "a red square and a blue circle".
 
-    With --kind numbers, it is recordings of numbers, "forty-two", as WAV: train,
-    valid and test as .jsonl. No number is in two of these sets. Many voices of
-    espeak-ng speak them; if it is not installed, every word is a sequence of
-    tones, as it always is with --kind tones.
+    --kind numbers writes WAV recordings of spoken numbers such as "forty-two":
+    train, valid and test as .jsonl. No number is in two of these sets. Many
+    voices of espeak-ng speak them; if it is not installed, every word is a
+    sequence of tones, as it always is with --kind tones.
     """
     if kind in ("numbers", "tones"):
         size = DEMO_RECORDINGS if size is None else size

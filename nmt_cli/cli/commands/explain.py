@@ -59,10 +59,11 @@ def explain(
     search = shared.search_settings(config, settings, {"beam_size": beam})
     reads = _reads(run)
     if reads != "text":
-        if targets or self_attention or gradients:
+        if targets or self_attention or gradients or alternatives != ALTERNATIVES:
             does = "describes images" if reads == "image" else "transcribes recordings"
             raise UsageError(
-                f"--target, --self-attention and --gradients explain translations, but this model {does}",
+                "--target, --alternatives, --self-attention and --gradients explain translations, "
+                f"but this model {does}",
                 hint="leave them out",
             )
         explain_media = explain_images if reads == "image" else explain_recordings

@@ -31,7 +31,7 @@ def preprocess(
     quiet: shared.Quiet = False,
     verbose: training.ShowDropped = False,
 ) -> None:
-    """Clean and tokenize a corpus, captions of images, or transcripts.
+    """Clean and tokenize a corpus, image captions or transcripts.
 
     The result is a data directory for [cyan]nmt train[/]. SPEC names a corpus:
       [cyan]data/train[/]                 data/train.de + .en, also .gz .xz .bz2 .zst
@@ -50,8 +50,8 @@ def preprocess(
     With --images, it is captions: [cyan]x.jsonl[/] with `image` and `captions`, COCO's
     [cyan]x.json[/], Flickr's [cyan]x.token.txt[/], [cyan]x.csv[/], or a dataset with an image column;
     [cyan]FILE#LIST[/] reads only the images whose names are in the file LIST.
-    With --audio, it is transcripts: [cyan]x.jsonl[/] with `audio` and `text`, [cyan]x.tsv[/] with
-    `path` and `sentence` (Common Voice), or a folder of LibriSpeech.
+    With --audio, SPEC names transcripts: [cyan]x.jsonl[/] with `audio` and `text`, [cyan]x.tsv[/]
+    with `path` and `sentence` (Common Voice), or a folder of LibriSpeech.
     """
     level = shared.verbosity(quiet=quiet, verbose=verbose)
 
@@ -93,12 +93,6 @@ def preprocess(
         workers=workers or shared.available_cores(),
         overwrite=overwrite,
     )
-    if images and resolved.config.data.backbone is not None:
-        from nmt_cli.model.device import set_threads
-
-        set_threads(
-            1
-        )  # each worker computes features; with more threads, their last bits would depend on the number
     with StageProgress(level) as progress:
         reporter = _Reporter(progress)
         try:

@@ -28,7 +28,8 @@ Source = Annotated[
     Path | None,
     test_set(
         "--source -s FILE",
-        "Source text, which runs translate; for runs that read images or recordings, those with their texts.",
+        "Source text, which runs translate; for captioning and speech models, a file of images with captions or "
+        "recordings with transcripts.",
         show_default="the test set of the run",
     ),
 ]
@@ -53,7 +54,7 @@ Metrics = Annotated[
     scores(
         "--metrics -m LIST",
         "Comma-separated: bleu, chrf, chrf++, ter, accuracy (of labels), wer, cer. Systems are ranked by the first.",
-        show_default=f"{','.join(DEFAULT_METRICS)}; of speech {','.join(SPEECH_METRICS)}",
+        show_default=f"{','.join(DEFAULT_METRICS)}; for speech {','.join(SPEECH_METRICS)}",
     ),
 ]
 Tokenize = Annotated[

@@ -363,7 +363,7 @@ ImageFiles = Annotated[
 # nmt transcribe
 TimeAttention = Annotated[
     bool,
-    output("--attention", "Add the attention of each token to the times of the recording; needs --json."),
+    output("--attention", "Add the attention weights of each token over time; needs --json."),
 ]
 TranscriptsNBest = Annotated[
     int | None,
