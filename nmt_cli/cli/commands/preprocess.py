@@ -47,8 +47,8 @@ def preprocess(
     Without --source-lang, it is one file, column or field: [cyan]a.en[/], [cyan]x.tsv#2[/] or
     [cyan]x.jsonl#text[/]. Options follow: with [cyan]@weight=2[/], each pair is used twice per
     epoch; for the Hub also @revision=NAME, @data_files=PATH and @streaming=true.
-    With --images, it is captions: [cyan]x.jsonl[/] with `image` and `captions`, COCO's
-    [cyan]x.json[/], Flickr's [cyan]x.token.txt[/], [cyan]x.csv[/], or a dataset with an image column;
+    With --images, SPEC names captions: [cyan]x.jsonl[/] with `image` and `captions`,
+    COCO's [cyan]x.json[/], Flickr's [cyan]x.token.txt[/], [cyan]x.csv[/], or a dataset with images;
     [cyan]FILE#LIST[/] reads only the images whose names are in the file LIST.
     With --audio, SPEC names transcripts: [cyan]x.jsonl[/] with `audio` and `text`, [cyan]x.tsv[/]
     with `path` and `sentence` (Common Voice), or a folder of LibriSpeech.
