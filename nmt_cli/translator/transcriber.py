@@ -38,12 +38,10 @@ class Transcriber(MediaTranslator):
         """The model of a run directory that was trained on recordings; the options are those of `Translator.load`."""
         transcriber = super().load(*runs, **options)
         opened = [RunDirectory.open(Path(run)) for run in runs]
-        for other, model in zip(opened[1:], transcriber.models[1:], strict=True):
-            assert isinstance(model.encoder, FrameEncoder)
-            if (
-                other.frame_input != opened[0].frame_input
-                or model.encoder.frames_per_position != transcriber.frames_per_position
-            ):
+        first = opened[0].config.model.pyramidal_layers
+        for other in opened[1:]:
+            layers = other.config.model.pyramidal_layers
+            if (other.frame_input, layers) != (opened[0].frame_input, first):
                 raise UsageError(
                     f"{other.path} and {opened[0].path} read recordings differently",
                     hint="the runs of an ensemble need the same data.sample_rate, data.mel_bands and "
