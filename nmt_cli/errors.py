@@ -73,6 +73,11 @@ class DataWarning:
     hint: str
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of another library's message, or the kind of error if there is no message."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """` (did you mean bleu?)`, to append to a message about a name that does not exist."""
     return "".join(f" (did you mean {match}?)" for match in closest(name, known))

@@ -27,7 +27,15 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from nmt_cli.config.data import DOWNLOAD
-from nmt_cli.errors import ConfigError, CorpusError, DirectoryError, NmtError, UsageError, did_you_mean
+from nmt_cli.errors import (
+    ConfigError,
+    CorpusError,
+    DirectoryError,
+    NmtError,
+    UsageError,
+    did_you_mean,
+    first_line,
+)
 from nmt_cli.files.byte_stream import check_readable
 from nmt_cli.files.languages import BACKBONE
 
@@ -137,7 +145,7 @@ class Backbone:
             features = self._run(images)
         except (RuntimeError, IndexError) as error:  # an index among the weights, or no memory
             raise CorpusError(
-                f"{self.name} failed: {str(error).splitlines()[0]}",
+                f"{self.name} failed: {first_line(error)}",
                 hint="check data.backbone_weights, and that there is enough memory",
             ) from error
         if not bool(features.isfinite().all()):
@@ -224,7 +232,7 @@ class Backbone:
 
     def _unreadable(self, error: Exception) -> ConfigError:
         return ConfigError(
-            f"{self.name} cannot read images of {self._side} pixels: {str(error).splitlines()[0]}",
+            f"{self.name} cannot read images of {self._side} pixels: {first_line(error)}",
             hint=f"set data.image_size={default_image_size(self.name)}, which its weights were trained with",
         )
 

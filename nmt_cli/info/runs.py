@@ -33,6 +33,7 @@ class RunInfo:
     preset: str
     settings: dict[str, Any]  # those that were set by file or `--set`
     vocabulary: str
+    backbone: str | None  # the network that computes the features of images, if any
     parameters: int | None  # None: there is no model yet
     data: str
     data_sha256: str
@@ -107,6 +108,7 @@ def run_info(path: Path) -> RunInfo:
                 "shared" if "shared.model" in files else "separate",
             ]
         ),
+        backbone=config.data.backbone if config.model.source == "features" else None,
         parameters=_parameters(files),
         data=facts.data,
         data_sha256=facts.data_sha256,

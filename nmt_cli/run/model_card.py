@@ -28,11 +28,13 @@ def model_card(run: RunDirectory, *, parameters: int, best: Mapping[str, Any] | 
     ]
     sources = len(run.vocabularies.source), len(run.vocabularies.target)
     pieces = f"{sources[0]:,} shared" if run.vocabularies.joint else f"{sources[0]:,} and {sources[1]:,}"
+    network = config.data.backbone if config.model.source == "features" else None
     title, use = purpose(run)
     lines = [
         title,
         "",
         f"- System: `{config.model.preset}`, {preset.summary} ({preset.paper}); {parameters:,} parameters",
+        *([f"- Images: features of a pretrained `{network}`"] if network is not None else []),
         f"- Vocabulary: {pieces} {config.vocabulary.kind} pieces",
         f"- Data: `{Path(facts.data).name}` (manifest SHA-256 {facts.data_sha256[:12]}…)",
         f"- Non-default settings: {', '.join(changed) or 'none'}; all settings are in `config.json`",

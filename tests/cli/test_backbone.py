@@ -246,6 +246,12 @@ def test_a_copied_run_describes_and_explains_new_images(run: Path, folder: Path,
     assert "captions are exact" in shown.stdout
 
 
+def test_the_backbone_is_named_by_nmt_info_and_in_the_model_card(run: Path) -> None:
+    assert json.loads(nmt("info", run, "--json").stdout)[0]["backbone"] == "squeezenet1_1"
+    assert "backbone" in nmt("info", run).stdout
+    assert "pretrained `squeezenet1_1`" in (run / "README.md").read_text("utf-8")
+
+
 def test_images_of_the_test_set_get_the_captions_of_their_stored_features(run: Path, folder: Path) -> None:
     captioner, opened = Captioner.load(run), RunDirectory.open(run)
     texts, images = opened.held_out("test"), opened.images("test")

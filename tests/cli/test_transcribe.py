@@ -177,7 +177,7 @@ def test_a_heat_map_is_complete_before_anything_is_printed(
         (["export", "RUN", "--out", "NEW"], "is a speech recognition model"),
         (["rerank", "--input", "TEXT", "--forward", "RUN"], "is a speech recognition model"),
         (["explain", "RUN", "WAV", "--gradients"], "transcribes recordings"),
-        (["explain", "RUN", "WAV", "--alternatives", "3"], "transcribes recordings"),
+        (["explain", "RUN", "WAV", "--alternatives", "5"], "transcribes recordings"),
         (
             ["explain", "RUN", "WAV", "WAV", "--svg", "NEW"],
             "--svg draws a single recording, but 2 were given",

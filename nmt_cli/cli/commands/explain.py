@@ -29,7 +29,7 @@ def explain(
     texts: translation.Sentences = None,
     targets: translation.Targets = None,
     beam: translation.Beam = None,
-    alternatives: translation.Alternatives = ALTERNATIVES,
+    alternatives: translation.Alternatives = None,
     self_attention: translation.SelfAttention = False,
     gradients: translation.Gradients = False,
     config: shared.Config = None,
@@ -59,7 +59,7 @@ def explain(
     search = shared.search_settings(config, settings, {"beam_size": beam})
     reads = _reads(run)
     if reads != "text":
-        if targets or self_attention or gradients or alternatives != ALTERNATIVES:
+        if targets or self_attention or gradients or alternatives is not None:
             does = "describes images" if reads == "image" else "transcribes recordings"
             raise UsageError(
                 "--target, --alternatives, --self-attention and --gradients explain translations, "
@@ -96,7 +96,7 @@ def explain(
         explainer.explain(
             text,
             target=target,
-            alternatives=alternatives,
+            alternatives=ALTERNATIVES if alternatives is None else alternatives,
             self_attention=self_attention,
             gradients=gradients,
             run=name,

@@ -100,6 +100,8 @@ def _run_rows(run: "RunInfo") -> Iterator[tuple[str, str]]:
     yield "run", run.path
     yield "languages", _languages(run)
     yield "preset", run.preset
+    if run.backbone is not None:
+        yield "backbone", run.backbone
     yield "parameters", _number(run.parameters) or "there is no model yet"
     yield "vocabulary", run.vocabulary
     pairs = "" if run.training_pairs is None else f"{run.training_pairs:,} training pairs, "

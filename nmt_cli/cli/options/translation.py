@@ -15,7 +15,7 @@ from nmt_cli.cli.options.shared import (
     search,
     terminology,
 )
-from nmt_cli.config.defaults import MAX_THREADS, TermsCase
+from nmt_cli.config.defaults import ALTERNATIVES, MAX_THREADS, TermsCase
 
 Run = Annotated[Path, argument("RUN_DIR", "Run directory written by `nmt train`.")]
 Runs = Annotated[
@@ -322,7 +322,13 @@ Targets = Annotated[
     contents("--target -t TEXT", "Explain this translation instead of the model's own; once per sentence."),
 ]
 Alternatives = Annotated[
-    int, contents("--alternatives N", "Number of alternatives to show for each token.", min=0, max=100)
+    int | None,
+    contents(
+        "--alternatives N",
+        f"Number of alternatives to show for each token ({ALTERNATIVES} by default).",
+        min=0,
+        max=100,
+    ),
 ]
 SelfAttention = Annotated[bool, contents("--self-attention", "Show self-attention as well.")]
 Gradients = Annotated[
