@@ -246,9 +246,10 @@ def _from_hub(spec: MediaSpec) -> Iterator[MediaItem]:
     from nmt_cli.corpus.hub import load_rows
 
     assert spec.hub is not None
-    asked = spec.hub.fields
-    number = 0
-    for table in load_rows(spec.hub, 256):
+    hub, asked, number = spec.hub, spec.hub.fields, 0
+    # Rows of different datasets and splits are different images, though their files may have the same names.
+    origin = ":".join(filter(None, (hub.dataset, hub.config, hub.revision, *hub.data_files, hub.split)))
+    for table in load_rows(hub, 256):
         names = table.column_names
         chosen = asked or tuple(next((name for name in known if name in names), "") for known in _COLUMNS)
         if not set(chosen) <= set(names):
@@ -264,10 +265,10 @@ def _from_hub(spec: MediaSpec) -> Iterator[MediaItem]:
                     f"{spec.text}: row {number} of column {chosen[0]} has no image",
                     hint="choose the columns with hf:…#IMAGE,CAPTION",
                 )
-            name = image.get("path") if isinstance(image, dict) else None
+            file = image.get("path") if isinstance(image, dict) else None
             captions = [texts] if isinstance(texts, str) else texts or []
             yield MediaItem(
-                f"{number}:{name or ''}",
+                one_line(f"{origin} row {number}" + (f" ({file})" if file else "")),
                 tuple(one_line(str(text)) for text in captions),
                 number,
                 content=content,

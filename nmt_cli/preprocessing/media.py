@@ -160,7 +160,7 @@ class MediaRun(ABC):
             found: dict[str, MediaItem] = {}
             for item in self.items(spec):
                 first = found.get(item.name)
-                found[item.name] = first._replace(texts=first.texts + item.texts) if first else item
+                found[item.name] = _merged([first, item]) if first else item
             twice = next((item.name for item in items if item.name in found), None)
             if twice is not None:
                 raise CorpusError(
@@ -212,22 +212,25 @@ class MediaRun(ABC):
     def _hold_out(self, train: MediaSet, missing: Sequence[str]) -> list[MediaSet]:
         """Draw whole items, with all their texts, for the sets that were not given."""
         found: list[MediaSet] = []
-        order = list(range(len(train.items)))
+        rows: dict[str, list[int]] = {}  # of each item, which may be in several corpora
+        for row, item in enumerate(train.items):
+            rows.setdefault(item.name, []).append(row)
+        order = list(rows)
         Random(f"held-out images {self.config.seed}").shuffle(order)
         for name in missing:
-            wanted = min(getattr(self.config, f"{name}_size"), int(_MOST_HELD_OUT * len(train.items)))
+            wanted = min(getattr(self.config, f"{name}_size"), int(_MOST_HELD_OUT * len(rows)))
             if getattr(self.config, f"{name}_size") and not wanted:
                 self._warn(
                     f"no-{name}",
                     f"there are too few training {self.noun}s to hold out a {name} set",
                     f"give --{name} SPEC",
                 )
-            rows, order = sorted(order[:wanted]), order[wanted:]
-            items = [train.items[row] for row in rows]
+            drawn, order = sorted(order[:wanted], key=rows.__getitem__), order[wanted:]
+            items = [_merged([train.items[row] for row in rows[each]]) for each in drawn]
             found += [MediaSet(name, FROM_TRAIN, items, [0] * wanted)] if wanted else []
-        rows = sorted(order)
-        train.items = [train.items[row] for row in rows]
-        train.corpora = [train.corpora[row] for row in rows]
+        kept = sorted(row for name in order for row in rows[name])
+        train.items = [train.items[row] for row in kept]
+        train.corpora = [train.corpora[row] for row in kept]
         return found
 
     def _train_vocabularies(self, train: MediaSet) -> Vocabularies:
@@ -349,3 +352,8 @@ class MediaRun(ABC):
             f"all training {self.text_noun}s were dropped: {self.drop_log.summary() or 'there are none'}",
             hint=f"list all dropped {self.text_noun}s with --dropped FILE; --keep-all disables the filters",
         )
+
+
+def _merged(items: Sequence[MediaItem]) -> MediaItem:
+    """One item with the texts of all, which are the same image or recording."""
+    return items[0]._replace(texts=tuple(text for item in items for text in item.texts))

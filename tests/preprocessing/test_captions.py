@@ -99,8 +99,10 @@ def test_an_image_that_two_folders_have_is_ambiguous(photos: Path, tmp_path: Pat
     assert find_image("a.jpg", [photos, photos]) == photos / "a.jpg"
 
 
-def test_whole_images_are_held_out_if_no_sets_are_given(demo: Path, tmp_path: Path) -> None:
-    data = run(demo, tmp_path / "data")
+@pytest.mark.parametrize("corpora", [1, 2])
+def test_whole_images_are_held_out_if_no_sets_are_given(demo: Path, tmp_path: Path, corpora: int) -> None:
+    """Also if several corpora have the same images."""
+    data = run(demo, tmp_path / "data", train=[str(demo / "train.jsonl")] * corpora)
     names = {}
     for split in ("train", "valid", "test"):
         rows = getattr(data, split)
@@ -187,6 +189,9 @@ def test_a_dataset_with_an_image_column_is_read(photos: Path, tmp_path: Path) ->
     found = list(read_captions(spec))
     assert [image.texts for image in found] == [("one", "two"), ("three",)]
     assert found[0].content == (photos / "a.jpg").read_bytes()
+    pq.write_table(table, tmp_path / "y.parquet")
+    other = read_captions(parse_caption_spec(f"hf:{tmp_path / 'y.parquet'}", "en"))
+    assert len({image.name for image in (*found, *other)}) == 4
 
 
 @pytest.mark.parametrize(
