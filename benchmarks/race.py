@@ -136,16 +136,17 @@ def updates_per_minute(entry: Entry, pieces: Pieces, out: Path) -> float:
     """How many updates a system makes in a minute of CPU time, start-up aside; measured once."""
     cache = out / "speed.json"
     known: dict[str, float] = json.loads(cache.read_text()) if cache.exists() else {}
-    if entry.name not in known:
-        folder = out / f"{entry.name}-probe"
+    name = " ".join((entry.name, *(Ours.settings if isinstance(entry, Ours) else ())))
+    if name not in known:
+        folder = out / f"{name}-probe"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         *before, train = entry.train(pieces, folder, 100_000, 1)
         for command in before:
             run(command, folder / "log")
-        known[entry.name] = probe(entry, train, folder / "log")
+        known[name] = probe(entry, train, folder / "log")
         cache.write_text(json.dumps(known))
-    return known[entry.name]
+    return known[name]
 
 
 def probe(entry: Entry, command: Command, log: Path) -> float:
