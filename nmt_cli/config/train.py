@@ -89,7 +89,7 @@ class TrainConfig(Section):
 
     accumulate: int = setting(1, "number of batches whose gradients are accumulated for one update", ge=1)
     optimizer: Literal["adam", "adamw", "sgd"] = setting("adam", "optimization algorithm")
-    learning_rate: float = setting(2e-3, "peak learning rate, reached after warm-up", gt=0.0)
+    learning_rate: float = setting(4e-3, "peak learning rate, reached after warm-up", gt=0.0)
     adam_beta1: float = setting(0.9, "β₁ of adam and adamw", ge=0.0, lt=1.0)
     adam_beta2: float = setting(0.999, "β₂ of adam and adamw", ge=0.0, lt=1.0)
     momentum: float = setting(0.0, "momentum of sgd", ge=0.0, lt=1.0)
