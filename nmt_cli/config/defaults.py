@@ -9,16 +9,18 @@ from typing import Any, Final, Literal
 
 # Settings whose default depends on the number of training pairs: small corpora need small batches, dropout and
 # many epochs. Each row is (at most so many pairs, what differs from the schema). The schema has the defaults for
-# 10,000 to 100,000 pairs, found by experiment (docs/experiments.md).
+# 25,000 to 100,000 pairs, found by experiment (docs/experiments.md).
 CORPUS_SIZES: tuple[tuple[float, Mapping[str, Any]], ...] = (
     (10_000, {"train.max_epochs": 30, "model.dropout": 0.4}),
+    (25_000, {"train.max_epochs": 12}),
     (100_000, {}),
-    (1_000_000, {"train.batch_tokens": 1024, "train.max_epochs": 6, "model.dropout": 0.2}),
+    (1_000_000, {"train.batch_tokens": 1024, "train.max_epochs": 4, "model.dropout": 0.2}),
     (
         float("inf"),
         {
             "train.batch_tokens": 8192,
-            "train.max_epochs": 5,
+            "train.learning_rate": 2e-3,
+            "train.max_epochs": 4,
             "train.warmup_updates": 2000,
             "train.validate_every": 5000,
             "model.dropout": 0.1,

@@ -147,7 +147,7 @@ class TrainConfig(Section):
     patience: int = setting(
         8, "early stopping: validations without improvement before training stops; 0: off", ge=0
     )
-    max_epochs: int = setting(10, "maximum number of epochs; 0: no limit", ge=0)
+    max_epochs: int = setting(6, "maximum number of epochs; 0: no limit", ge=0)
     max_updates: int = setting(0, "maximum number of updates; 0: no limit", ge=0)
     validate_every: int = setting(0, "updates between validations; 0: after every epoch", ge=0)
     validate_sentences: int = setting(

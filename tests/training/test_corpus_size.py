@@ -9,7 +9,7 @@ from nmt_cli.data.directory import DataDirectory
 from nmt_cli.training.settings import with_data_settings
 
 
-@pytest.mark.parametrize(("pairs", "row"), [(1, 0), (10_000, 0), (10_001, 1), (999_999, 2), (10**9, 3)])
+@pytest.mark.parametrize(("pairs", "row"), [(1, 0), (10_000, 0), (10_001, 1), (25_001, 2), (999_999, 3), (10**9, 4)])
 def test_the_corpus_size_selects_the_row(pairs: int, row: int) -> None:
     assert corpus_defaults(pairs) == CORPUS_SIZES[row][1]
 
