@@ -7,11 +7,12 @@ The embedded corpus and every data directory that is given, one system after the
 DIR/table.md has the tables, DIR/scores.jsonl what is known so far: the same command continues after an interruption,
 with the system it was at. Other code needs another DIR.
 
-With --minutes, the budget is CPU time of training, validation at the end included: a first training of half a minute
-tells how many updates that is, so that the learning rate decays in time for the end.
+With --minutes, the budget is CPU time of updates, without start-up and validation: a first training of half a minute
+tells how many updates that is, so that the learning rate decays in time for the end. The tables have the time that
+training really took, validation included.
 
-Speed is real target tokens a second of processor time, the median of ten parts of the training: other work on the
-machine counts little. With one thread that is near the speed of a quiet core. Memory is the peak of the process.
+Speed is target tokens per CPU second, without padding, the median of ten parts of the training: other work on the
+machine counts little. With one thread that is near the speed of a quiet core. Memory is the peak during training.
 Perplexity is of the validation set, BLEU of the test set (without one: of the validation set) with the search settings,
 once for all sentences and once for those with more than 20 source tokens: what a model without attention has to carry
 in one vector.
@@ -20,7 +21,7 @@ in one vector.
 import argparse
 import json
 import multiprocessing
-import resource
+import os
 import shutil
 import statistics
 import sys
@@ -32,6 +33,7 @@ from itertools import product
 from pathlib import Path
 
 from demo_corpus import demo_corpus
+from process_tree import usage_of
 
 from nmt_cli.config import TRANSLATION_PRESETS, resolve
 from nmt_cli.data.directory import DataDirectory
@@ -70,8 +72,8 @@ class Result:
     bleu: float
     long_bleu: float | None  # None: there are no such sentences
     long_sentences: int
-    seconds: float  # of processor time, for all of it
-    memory: int  # bytes
+    seconds: float  # of CPU time, for training and validation
+    memory: int  # bytes, the peak during training
 
 
 def main() -> None:
@@ -125,7 +127,7 @@ def _demo(folder: Path, pairs: int) -> Path:
 def _budget(arguments: argparse.Namespace) -> str:
     if arguments.minutes is None:
         return f"{arguments.updates:,} updates"
-    return f"{arguments.minutes:g} minutes of CPU time"
+    return f"updates for {arguments.minutes:g} minutes of CPU time"
 
 
 def _rows(data: Path, arguments: argparse.Namespace, scores: ScoresLog) -> Iterator[tuple[Task, Result]]:
@@ -162,7 +164,7 @@ def _known(task: Task, scores: ScoresLog) -> Result | None:
 
 def measured(task: Task, data: Path, run: Path) -> Result:
     """Train a system in `run` and measure it."""
-    updates = task.updates or round(task.minutes * 60 * _updates_per_second(task, data, run))
+    updates = task.updates or max(1, round(task.minutes * 60 * _updates_per_second(task, data, run)))
     parameters, speeds, perplexity = 0, [], float("nan")
     began = time.process_time()
     wall, processor = time.monotonic(), began
@@ -177,7 +179,7 @@ def measured(task: Task, data: Path, run: Path) -> Result:
         if isinstance(report, StartReport | StepReport):
             wall, processor = time.monotonic(), time.process_time()
     seconds = time.process_time() - began
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    memory = usage_of(os.getpid()).memory
     whole, long, count = translated(run)
     speed = statistics.median(speeds)
     return Result(parameters, updates, speed, perplexity, whole, long, count, seconds, memory)
@@ -236,7 +238,7 @@ def table(title: str, rows: Iterable[tuple[Task, Result]]) -> Iterator[str]:
     """The rows in Markdown."""
     yield f"\n{title}\n"
     yield (
-        "| system | seed | parameters | updates | target tokens/s | CPU min | MB | valid perplexity | BLEU "
+        "| system | seed | parameters | updates | tokens per CPU s | CPU min | peak MB | valid perplexity | BLEU "
         f"| BLEU, more than {LONG} source tokens |"
     )
     yield "| --- |" + " ---: |" * 9

@@ -26,7 +26,7 @@ def measure_tree(command: Sequence[object], environment: Mapping[str, str]) -> l
     while process.poll() is None:
         for number in _tree(process.pid):
             with suppress(OSError, StopIteration):  # it has just ended
-                found[number] = _usage(number)
+                found[number] = usage_of(number)
         time.sleep(_INTERVAL)
     assert process.returncode == 0, command
     return [found[number] for number in sorted(found)]
@@ -42,7 +42,8 @@ def _tree(root: int) -> list[int]:
     return numbers
 
 
-def _usage(number: int) -> ProcessUsage:
+def usage_of(number: int) -> ProcessUsage:
+    """What the process with this number has used so far."""
     # The name of the program, in parentheses, may contain spaces.
     fields = Path(f"/proc/{number}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
     status = Path(f"/proc/{number}/status").read_text("utf-8", "replace").split("\n")

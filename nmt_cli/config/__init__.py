@@ -9,7 +9,7 @@ defaults        defaults by corpus size, and of command-line options that are no
 """
 
 from nmt_cli.config.data import FILTERS, DataConfig, VocabularyConfig
-from nmt_cli.config.defaults import CORPUS_SIZES, corpus_defaults
+from nmt_cli.config.defaults import CORPUS_SIZES, CorpusSize, corpus_defaults
 from nmt_cli.config.layers import Config, Resolved, load_resolved, resolve, sections, setting_names
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.config.presets import (
@@ -32,6 +32,7 @@ __all__ = [
     "SPEECH_PRESETS",
     "TRANSLATION_PRESETS",
     "Config",
+    "CorpusSize",
     "DataConfig",
     "ModelConfig",
     "Preset",

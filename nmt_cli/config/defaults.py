@@ -5,22 +5,37 @@ that the command line can show a default without loading torch or NumPy.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple
 
-# Settings whose default depends on the number of training pairs: small corpora need small batches, dropout and
-# many epochs. Each row is (at most so many pairs, what differs from the schema). The schema has the defaults for
-# 25,000 to 100,000 pairs, found by experiment (docs/experiments.md).
-CORPUS_SIZES: tuple[tuple[float, Mapping[str, Any]], ...] = (
-    (10_000, {"train.max_epochs": 30, "model.dropout": 0.4}),
-    (25_000, {"train.max_epochs": 12}),
-    (100_000, {}),
-    (1_000_000, {"train.batch_tokens": 1024, "train.max_epochs": 4, "model.dropout": 0.2}),
-    (
+
+class CorpusSize(NamedTuple):
+    """Defaults for corpora of up to so many training pairs."""
+
+    pairs: float
+    settings: Mapping[str, Any]  # what differs from the schema
+    slower: Mapping[str, Any] = MappingProxyType(
+        {}
+    )  # what else differs for presets that set a lower learning rate
+
+
+# Small corpora need small batches, dropout and many epochs. The schema has the defaults for 25,000 to 100,000 pairs,
+# found by experiment (docs/experiments.md).
+CORPUS_SIZES: tuple[CorpusSize, ...] = (
+    CorpusSize(10_000, {"train.max_epochs": 30, "model.dropout": 0.4}),
+    CorpusSize(25_000, {"train.max_epochs": 12}),
+    CorpusSize(100_000, {}, {"train.max_epochs": 10}),
+    CorpusSize(
+        1_000_000,
+        {"train.batch_tokens": 1024, "train.max_epochs": 4, "model.dropout": 0.2},
+        {"train.max_epochs": 6},
+    ),
+    CorpusSize(
         float("inf"),
         {
             "train.batch_tokens": 8192,
             "train.learning_rate": 2e-3,
-            "train.max_epochs": 4,
+            "train.max_epochs": 5,
             "train.warmup_updates": 2000,
             "train.validate_every": 5000,
             "model.dropout": 0.1,
@@ -29,9 +44,13 @@ CORPUS_SIZES: tuple[tuple[float, Mapping[str, Any]], ...] = (
 )
 
 
-def corpus_defaults(pairs: int) -> Mapping[str, Any]:
-    """Settings whose default differs from the schema for a corpus of this many training pairs."""
-    return next(settings for limit, settings in CORPUS_SIZES if pairs <= limit)
+def corpus_defaults(pairs: int, *, slower: bool = False) -> Mapping[str, Any]:
+    """Settings whose default differs from the schema for a corpus of this many training pairs.
+
+    `slower`: the preset sets a lower learning rate than the schema.
+    """
+    size = next(size for size in CORPUS_SIZES if pairs <= size.pairs)
+    return {**size.settings, **(size.slower if slower else {})}
 
 
 # All commands that run a model

@@ -7,7 +7,7 @@ value came from.
 import json
 import math
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
@@ -345,16 +345,24 @@ def reference_markdown() -> str:
 
 def _corpus_sizes() -> Iterator[str]:
     """The table of defaults that depend on the size of the corpus."""
-    names = list(dict.fromkeys(name for _, settings in CORPUS_SIZES for name in settings))
+    names = list(dict.fromkeys(name for size in CORPUS_SIZES for name in size.settings))
+    slower = list(dict.fromkeys(name for size in CORPUS_SIZES for name in size.slower))
     plain = {row.name: row.default for row in describe_settings()}
+
+    def row(name: str, title: str, values: Iterable[Mapping[str, Any]]) -> list[str]:
+        return [title, *(toml_value(value[name]) if name in value else plain[name] for value in values)]
+
     yield from ("", "## Defaults by the size of the corpus", "")
     yield "`nmt train` uses these defaults, depending on the number of training pairs (`--dry-run` shows them):"
-    sizes = [f"up to {limit:,.0f}" if limit < math.inf else "more" for limit, _ in CORPUS_SIZES]
-    rows = [
-        [f"`{name}`", *(toml_value(v[name]) if name in v else plain[name] for _, v in CORPUS_SIZES)]
-        for name in names
+    sizes = [f"up to {size.pairs:,.0f}" if size.pairs < math.inf else "more" for size in CORPUS_SIZES]
+    rows = [row(name, f"`{name}`", (size.settings for size in CORPUS_SIZES)) for name in names]
+    rows += [
+        row(name, f"`{name}`, other presets", ({**size.settings, **size.slower} for size in CORPUS_SIZES))
+        for name in slower
     ]
-    yield from ("", *table(["training pairs", *sizes], rows))
+    yield from ("", *table(["training pairs", *sizes], rows), "")
+    yield "Other presets are `vaswani2017` and those of language models, captioning and speech recognition. They set a"
+    yield "lower learning rate of their own."
 
 
 def toml_value(value: Any) -> str:

@@ -165,7 +165,7 @@ _NO_SOURCE: Mapping[str, Any] = {
     "attention": "none",
     "readout": "state",
 }
-# The default was found for recurrent translation models; half of it is what the others were tried with.
+# The default was tuned for recurrent translation models; other systems keep the rate they were tried with.
 _LEARNING_RATE: Mapping[str, Any] = {"train.learning_rate": 2e-3}
 # No reference to compare with; and the most probable continuation of a text is not a typical one, so sample.
 _LANGUAGE_MODEL_SETTINGS: Mapping[str, Any] = {

@@ -112,7 +112,7 @@ class TrainConfig(Section):
         2, "plateau: validations without improvement before the learning rate decays", ge=1
     )
     decay_after_epochs: int = setting(
-        8, "step: epochs at the full learning rate; it decays in each later epoch", ge=0
+        4, "step: epochs at the full learning rate; it decays in each later epoch", ge=0
     )
     final_rate: float = setting(
         0.01, "cosine and plateau: lower bound, as a fraction of the peak learning rate", ge=0.0, le=1.0

@@ -61,7 +61,9 @@ def with_data_settings(settings: Resolved, data: DataDirectory) -> Resolved:
     settings = _with_shape(settings, data)
     inherited = _inherit(settings, data.resolved, names, "data directory", f"{data.path} was made with")
     pairs = len(data.train)
-    scaled = {name: value for name, value in corpus_defaults(pairs).items() if not _explicit(inherited, name)}
+    slower = "train.learning_rate" in PRESETS[inherited.config.model.preset].others
+    defaults = corpus_defaults(pairs, slower=slower)
+    scaled = {name: value for name, value in defaults.items() if not _explicit(inherited, name)}
     scaled_settings = _replace(inherited, scaled, dict.fromkeys(scaled, f"{DEFAULT} for {pairs:,} pairs"))
     return _with_input_dropout(scaled_settings)
 
