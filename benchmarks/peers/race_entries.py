@@ -13,9 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from nmt_cli.config import TrainConfig
 from peers.install import python_of
 
 Command = list[str | Path]
+DEFAULTS = TrainConfig()
 
 
 @dataclass(frozen=True)
@@ -156,10 +158,10 @@ class OpenNMTWithOurSettings(OpenNMT):
 
     name = "OpenNMT-py, our settings"
     optimization: Mapping[str, object] = {
-        "learning_rate": 0.002,
-        "batch_size": 512,
-        "max_grad_norm": 1,
-        "average_decay": 0.001,
+        "learning_rate": DEFAULTS.learning_rate,
+        "batch_size": DEFAULTS.batch_tokens,
+        "max_grad_norm": DEFAULTS.clip_norm,
+        "average_decay": round(1 - DEFAULTS.ema_decay, 6),
     }
 
 
