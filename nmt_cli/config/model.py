@@ -9,6 +9,14 @@ from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.section import Section, reject, setting
 from nmt_cli.errors import did_you_mean
 
+TRAINING_ONLY = frozenset(
+    {
+        *("dropout", "input_dropout", "word_dropout", "variational_dropout"),
+        *("coverage_loss", "doubly_stochastic", "entropy_weight", "expected_context", "loss_chunk_tokens"),
+    }
+)
+"""Settings of a model that do not change what it computes once it is trained."""
+
 
 class ModelConfig(Section):
     """The network. H is `hidden_size`, s_t the decoder state at step t, h_i the encoder state of source word i."""

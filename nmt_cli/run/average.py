@@ -7,6 +7,7 @@ from pathlib import Path
 
 from torch import Tensor
 
+from nmt_cli.config.model import TRAINING_ONLY
 from nmt_cli.errors import UsageError
 from nmt_cli.files.manifest import write_manifest
 from nmt_cli.run.checkpoint import Checkpoints
@@ -31,9 +32,9 @@ def average(
                 f"{other.path} and {first.path} have different vocabularies",
                 hint="average runs on the same data",
             )
-        if other.config.model != first.config.model:
+        if different := _different_settings(first, other):
             raise UsageError(
-                f"{other.path} and {first.path} have different model settings",
+                f"{other.path} and {first.path} are different models: {', '.join(different)}",
                 hint="average runs of the same model, ideally initialized from the same weights",
             )
     names, many = _checkpoints(first, last) if len(opened) == 1 else _models(opened)
@@ -51,6 +52,17 @@ def average(
         )
         write_manifest(folder, KIND, listed(folder))
     return names
+
+
+def _different_settings(first: RunDirectory, other: RunDirectory) -> list[str]:
+    """The settings in which two models differ, apart from those that only matter in training."""
+    model, settings = other.config.model, first.config.model
+    names = [name for name in type(model).model_fields if name not in TRAINING_ONLY]
+    return [
+        f"model.{name} = {getattr(model, name)} instead of {getattr(settings, name)}"
+        for name in names
+        if getattr(model, name) != getattr(settings, name)
+    ]
 
 
 def _checkpoints(run: RunDirectory, last: int | None) -> tuple[list[str], Iterator[dict[str, Tensor]]]:

@@ -165,6 +165,28 @@ def test_average_writes_the_mean_of_the_kept_checkpoints(nmt: Run, learned: Path
     assert (outcome.code, "has no state to resume from" in outcome.stderr) == (1, True)
 
 
+def test_a_model_is_averaged_with_one_fine_tuned_with_another_dropout_but_not_with_another_model(
+    nmt: Run, learned: Path, corpus: Path, tmp_path: Path
+) -> None:
+    tuned, other, out = tmp_path / "tuned", tmp_path / "other", tmp_path / "mean"
+    short = ("--threads", 1, "--set", "train.max_updates=1")
+    outcome = nmt("train", corpus, "--out", tuned, "--init", learned, *short, "--set", "model.dropout=0.5")
+    assert outcome.code == 0, outcome.stderr
+    assert nmt("average", learned, tuned, "--out", out).code == 0
+    mean, runs = RunDirectory.open(out), [RunDirectory.open(path) for path in (learned, tuned)]
+    assert mean.config.model == runs[0].config.model
+    expected = mean_weights([weights_of(run.load_model()) for run in runs])
+    assert all(torch.equal(tensor, expected[name]) for name, tensor in weights_of(mean.load_model()).items())
+
+    outcome = nmt("train", corpus, "--out", other, *short, "--set", "model.hidden_size=32")
+    assert outcome.code == 0, outcome.stderr
+    outcome = nmt("average", learned, other, "--out", tmp_path / "none")
+    assert outcome.code == 2
+    assert "are different models: " in outcome.stderr
+    assert "model.preset = luong2015 instead of bahdanau2015" in outcome.stderr
+    assert "model.hidden_size = 32 instead of 64" in outcome.stderr
+
+
 def test_fine_tuning_starts_from_the_weights_of_another_run(
     nmt: Run, learned: Path, corpus: Path, tmp_path: Path
 ) -> None:
