@@ -61,6 +61,6 @@ def test_naming_the_preset_again_with_init_keeps_settings_that_override_it() -> 
 def test_naming_the_preset_again_on_resume_keeps_settings_that_override_it() -> None:
     before = resolve(None, [TRANSFORMER, f"{RATE}=1e-4", "model.encoder_layers=1"])
     changes = changed_settings(before, resolve(None, [TRANSFORMER, "train.max_epochs=20"]))
-    assert changes.listed == ("train.max_epochs = 10 → 20",)
+    assert changes.listed == ("train.max_epochs = 6 → 20",)
     assert changes.resolved.config.train.learning_rate == 1e-4
     assert changes.resolved.config.model.encoder_layers == 1
