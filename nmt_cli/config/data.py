@@ -140,6 +140,11 @@ _RESERVED = re.compile(r"<pad>|<unk>|<s>|</s>|<0x[0-9A-F]{2}>|.*[\s\0▁▅].*",
 DEFAULT_SIZE = 8000
 
 
+def is_reserved(symbol: str) -> bool:
+    """Whether this cannot be a symbol of the vocabulary: it is empty, reserved or contains whitespace."""
+    return not symbol or _RESERVED.fullmatch(symbol) is not None
+
+
 class VocabularyConfig(Section):
     """The subword model, trained on the training text."""
 
@@ -176,7 +181,7 @@ class VocabularyConfig(Section):
 
     @model_validator(mode="after")
     def _symbols_are_allowed(self) -> Self:
-        taken = [symbol for symbol in self.symbols if not symbol or _RESERVED.fullmatch(symbol)]
+        taken = [symbol for symbol in self.symbols if is_reserved(symbol)]
         if taken:
             raise ValueError(f"vocabulary.symbols: {taken[0]!r} is empty, reserved or contains whitespace")
         if len(set(self.symbols)) < len(self.symbols):

@@ -158,7 +158,10 @@ class Dropped(NamedTuple):
 
 
 class Cleaned(NamedTuple):
-    """The pairs of a block that are kept, as they were read, with fingerprints of their normalized text."""
+    """The pairs of a block that are kept, as they were read, except that sources have the tag of their corpus.
+
+    Fingerprints are of the normalized text without tags, so a pair that repeats one of another corpus is a duplicate.
+    """
 
     lines: list[int]
     source: Texts
@@ -175,6 +178,7 @@ class Cleaner:
     config: DataConfig
     normalization: Normalization
     monolingual: bool = False
+    tags: Sequence[str] = ()  # of the corpora, "" for none: put before each source that the filters keep
 
     def clean(self, corpus: int, block: Block) -> Cleaned:
         """Clean one block of the corpus with the given number."""
@@ -194,12 +198,16 @@ class Cleaner:
 
         return Cleaned(
             [block.number(row) for row in rows] if block.numbers else [block.first + row for row in rows],
-            kept(block.source),
+            self._tagged(corpus, kept(block.source)),
             kept(block.target),
             fingerprints(kept(sources)),
             fingerprints(kept(targets)),
             dropped,
         )
+
+    def _tagged(self, corpus: int, sources: Texts) -> Texts:
+        tag = self.tags[corpus] if self.tags else ""
+        return [f"{tag} {source}" for source in sources] if tag else sources
 
     def _reasons(self, source: Texts, target: Texts, damage: Mapping[int, str]) -> dict[int, str]:
         """Row → the first reason to drop it."""

@@ -19,16 +19,17 @@ Without a source language, the corpus is monolingual text:
     hf:ID[:CONFIG[:SPLIT]]#text    a column of a dataset
     -                              standard input, line by line
 
-Options follow as `@key=value`: `@weight=2.5` for any corpus; `@revision=…`, `@data_files=…` and
-`@streaming=true` for hf.
+Options follow as `@key=value`: `@weight=2.5` for any corpus; `@tag=<BT>` for a parallel one, the first word of all its
+sources; `@revision=…`, `@data_files=…` and `@streaming=true` for hf.
 """
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from nmt_cli.config.data import is_reserved
 from nmt_cli.corpus.localization.reader import LocalizationFormat
 from nmt_cli.corpus.locate import (
     exists,
@@ -43,7 +44,7 @@ from nmt_cli.files.byte_stream import cannot_read, check_readable
 
 Kind = Literal["files", "tsv", "jsonl", "csv", "archive", "hub", "stdin", "text"] | LocalizationFormat
 
-OPTIONS = ("weight", "revision", "data_files", "streaming")
+OPTIONS = ("weight", "tag", "revision", "data_files", "streaming")
 HUB_OPTIONS = ("revision", "data_files", "streaming")
 # Builders of `datasets` that read files of a format instead of a dataset.
 FILE_BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".csv": "csv", ".arrow": "arrow"}
@@ -82,6 +83,7 @@ class Spec:
     data_files: tuple[str, ...] = ()
     streaming: bool = False
     weight: float = 1.0
+    tag: str = ""  # put before every source
 
 
 def parse_spec(text: str, *, source_lang: str, target_lang: str) -> Spec:
@@ -89,8 +91,10 @@ def parse_spec(text: str, *, source_lang: str, target_lang: str) -> Spec:
     body, options = _split_options(text)
     text = text.encode(errors="backslashreplace").decode()
     weight = _parse_weight(options.pop("weight", "1"), text)
+    tag = _parse_tag(options.pop("tag", None), text, source_lang)
     if body.startswith("hf:"):
-        return _parse_hub(text, body.removeprefix("hf:"), options, weight, source_lang, target_lang)
+        spec = _parse_hub(text, body.removeprefix("hf:"), options, source_lang, target_lang)
+        return replace(spec, weight=weight, tag=tag)
     if options:
         key = next(iter(options))
         raise UsageError(
@@ -111,7 +115,15 @@ def parse_spec(text: str, *, source_lang: str, target_lang: str) -> Spec:
     elif choice is not None:
         columns = _parse_columns(choice, text) if source_lang else _parse_column(choice, text)
     return Spec(
-        text, kind, source_lang, target_lang, paths=paths, columns=columns, fields=fields, weight=weight
+        text,
+        kind,
+        source_lang,
+        target_lang,
+        paths=paths,
+        columns=columns,
+        fields=fields,
+        weight=weight,
+        tag=tag,
     )
 
 
@@ -148,9 +160,23 @@ def _parse_weight(value: str, text: str) -> float:
     return weight
 
 
-def _parse_hub(
-    text: str, body: str, options: dict[str, str], weight: float, source_lang: str, target_lang: str
-) -> Spec:
+def _parse_tag(tag: str | None, text: str, source_lang: str) -> str:
+    if tag is None:
+        return ""
+    if not source_lang:
+        raise UsageError(
+            f"{text}: @tag marks sources, and monolingual text has none",
+            hint="leave it out, or give the source language with --source-lang",
+        )
+    if is_reserved(tag):
+        raise UsageError(
+            f"{text}: the tag {tag!r} is empty, reserved or contains whitespace",
+            hint="a tag is one word, such as @tag=<BT>",
+        )
+    return tag
+
+
+def _parse_hub(text: str, body: str, options: dict[str, str], source_lang: str, target_lang: str) -> Spec:
     body, hash_sign, choice = body.partition("#")
     dataset, _, rest = body.partition(":")
     config, _, split = rest.partition(":")
@@ -182,7 +208,6 @@ def _parse_hub(
         revision=options.get("revision"),
         data_files=tuple(part for part in options.get("data_files", "").split(",") if part),
         streaming=streaming == "true",
-        weight=weight,
     )
 
 

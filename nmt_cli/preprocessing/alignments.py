@@ -44,6 +44,11 @@ def check_alignments(paths: Sequence[Path], corpora: Sequence[Spec]) -> None:
                 "--alignments needs a parallel corpus, but the text is monolingual",
                 hint="leave it out, or give the source language with --source-lang",
             )
+        if spec.tag:
+            raise UsageError(
+                f"--alignments {path} cannot belong to {spec.text}: the tag is one more word in every source",
+                hint="leave out @tag, or put the tag into the text and align that",
+            )
         if spec.kind not in _SUPPORTED:
             raise UsageError(
                 f"--alignments {path} cannot belong to {spec.text}, whose entries are not numbered by lines",

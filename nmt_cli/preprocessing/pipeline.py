@@ -6,7 +6,7 @@ with any number of workers.
 """
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -91,6 +91,7 @@ def preprocess(request: PreprocessRequest, report: Reporter = lambda report: Non
         )
     else:
         specs = {name: _parse(request, getattr(request, name)) for name in ("train", *HELD_OUT)}
+        _check_not_tagged(specs)
         paths = [file for group in specs.values() for spec in group for file in spec.paths]
         check_alignments(request.alignments, specs["train"])
         paths += request.alignments
@@ -121,6 +122,17 @@ def _parse(request: PreprocessRequest, texts: Sequence[str]) -> list[Spec]:
     return [
         parse_spec(text, source_lang=request.source_lang, target_lang=request.target_lang) for text in texts
     ]
+
+
+def _check_not_tagged(specs: Mapping[str, Sequence[Spec]]) -> None:
+    """Validation and test sets stay as they are."""
+    for name in HELD_OUT:
+        for spec in specs[name]:
+            if spec.tag:
+                raise UsageError(
+                    f"--{name} {spec.text}: only training text can be tagged",
+                    hint="leave out @tag, or put the tag into the text",
+                )
 
 
 def _check_dropped(request: PreprocessRequest, corpora: Sequence[Path]) -> None:
@@ -180,6 +192,7 @@ class _Run:
             read_replacements(table) if table else (),
             placeholder_symbols(self.config.data),
         )
+        self.symbols: tuple[str, ...] = SYMBOLS if self.config.data.placeholders else ()
         self.inspectors: dict[str, list[Inspector]] = {}
         self.alignments: list[AlignmentFile] = []
 
@@ -232,9 +245,12 @@ class _Run:
             self.alignments = [
                 AlignmentFile(path, spec) for path, spec in zip(self.request.alignments, specs, strict=True)
             ]
+        tags = [spec.tag for spec in specs]
+        self._check_tags(tags)
+        self.symbols += tuple(dict.fromkeys(filter(None, tags)))
         text.fill(
             specs,
-            Cleaner(self.config.data, self.normalization, monolingual=self.request.is_monolingual),
+            Cleaner(self.config.data, self.normalization, self.request.is_monolingual, tags),
             partial(self._inspector, "train"),
             self.drop_log,
             lambda done: self.report(Progress("reading and cleaning", done)),
@@ -242,6 +258,15 @@ class _Run:
             self.alignments,
         )
         return text
+
+    def _check_tags(self, tags: Sequence[str]) -> None:
+        """Normalization would change the tags of a translator's input, too, but not always in the same way."""
+        for tag in tags:
+            if self.normalization(tag) != tag:
+                raise UsageError(
+                    f"@tag={tag}: normalization changes the tag to {self.normalization(tag)!r}",
+                    hint="choose one that data.lowercase, data.normalization and data.placeholders leave alone",
+                )
 
     def _warn(self) -> list[DataWarning]:
         warnings = [
@@ -270,10 +295,9 @@ class _Run:
 
     def _train_vocabularies(self, text: TrainingText) -> Vocabularies:
         settings = self.config.vocabulary
-        if self.config.data.placeholders:
-            settings = settings.model_copy(
-                update={"symbols": tuple(dict.fromkeys((*settings.symbols, *SYMBOLS)))}
-            )
+        settings = settings.model_copy(
+            update={"symbols": tuple(dict.fromkeys((*settings.symbols, *self.symbols)))}
+        )
         share = settings.sample / text.count_kept()
         self.report(Progress("building the vocabulary", 0))
 
@@ -297,8 +321,7 @@ class _Run:
             length += len(joined)
             if length > DEFAULT_SIZE * _CHARACTERS_PER_PIECE:
                 return DEFAULT_SIZE
-        symbols = len(SYMBOLS) if self.config.data.placeholders else 0
-        return 4 + 256 + symbols + len(characters) + length // _CHARACTERS_PER_PIECE
+        return 4 + 256 + len(self.symbols) + len(characters) + length // _CHARACTERS_PER_PIECE
 
     def _write_train(
         self, specs: list[Spec], text: TrainingText, vocabularies: Vocabularies

@@ -3,10 +3,12 @@
 definition   recipe.toml and expected.toml, where recipes are found, whether a score is as expected
 sources      which corpora a recipe reads: on the hub, on the web, or below --data DIR; how they are downloaded
 plan         one `nmt` command per step: preprocess, train, translate, evaluate; recipe.json says which are done
+back_translation  the same with training pairs made of monolingual text
 ladder       several systems on generated text, from no attention to beam search
 ladder_page  their results as a web page
 """
 
+from nmt_cli.recipe.back_translation import make_plan
 from nmt_cli.recipe.definition import (
     Expected,
     NamedRecipe,
@@ -17,8 +19,8 @@ from nmt_cli.recipe.definition import (
     recipe_names,
 )
 from nmt_cli.recipe.ladder import Ladder, LadderPlan, NamedLadder, find_ladder, ladder_names
-from nmt_cli.recipe.plan import Choices, RecipePlan, RecipeStep, StepLog, StepPlan, make_plan
-from nmt_cli.recipe.sources import Corpora, choose_corpora, fetch
+from nmt_cli.recipe.plan import Choices, RecipePlan, RecipeStep, StepLog, StepPlan
+from nmt_cli.recipe.sources import Corpora, choose_corpora
 
 __all__ = [
     "Choices",
@@ -36,7 +38,6 @@ __all__ = [
     "Verdict",
     "check_score",
     "choose_corpora",
-    "fetch",
     "find_ladder",
     "find_recipe",
     "ladder_names",

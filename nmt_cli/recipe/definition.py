@@ -50,6 +50,15 @@ class Local(TomlTable):
     smoke: tuple[str, ...] = ()  # replaces train in a smoke run if train is missing
 
 
+class BackTranslation(TomlTable):
+    """How monolingual text in the target language becomes training pairs."""
+
+    share: float = Field(0.0, ge=0.0, lt=1.0)  # of the training pairs: only their target side is used
+    search: Literal["beam", "sample"] = "beam"  # how the reverse model translates
+    tag: str = "<BT>"  # first word of each synthetic source; "" for none
+    weight: float = 1.0  # times that an epoch contains each synthetic pair
+
+
 class Recipe(TomlTable):
     """recipe.toml: a corpus, and the settings to train on it."""
 
@@ -63,6 +72,7 @@ class Recipe(TomlTable):
     local: Local
     sha256: Mapping[str, str] = {}  # of downloaded files, by name
     settings: Settings = {}
+    back_translation: BackTranslation | None = None
     processes: Mapping[int, Settings] = {}  # --processes N → settings that differ
 
     @property

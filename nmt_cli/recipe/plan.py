@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from nmt_cli.files.atomic import MANIFEST, new_file
 from nmt_cli.files.guarded import GuardedDirectory, parse_json
 from nmt_cli.files.languages import text_names
 from nmt_cli.recipe.definition import NamedRecipe, assignments
-from nmt_cli.recipe.sources import SETS, Corpora, fetched, local_sizes
+from nmt_cli.recipe.sources import SETS, Corpora, Report, fetch, fetched, local_sizes
 
 _VALUABLE = ("demo-data", "preprocess", "train")  # commands whose output is not replaced without --overwrite
 _MODEL = "model.safetensors"
@@ -59,6 +59,8 @@ class Choices:
     device: str = DEVICE
     threads: int | None = None
     overwrite: bool = False
+    monolingual: Sequence[str] = ()  # SPECs of text in the target language, for back-translation
+    sample: bool = False  # back-translations are sampled instead of searched for
 
 
 @dataclass(frozen=True)
@@ -269,27 +271,44 @@ class RecipePlan(StepPlan):
         sets = {name: self.corpora.of(name) for name in SETS}
         return fingerprint_of(["fetch", sets, sizes, self._choices.smoke])
 
-    def steps(self) -> list[RecipeStep]:
-        """All commands, given what is on disk now."""
-        return [self.preprocess(), self.train(), self.translate(), self.evaluate()]
+    def fetch(self, report: Report) -> None:
+        """Download and write what `preprocess` reads."""
+        fetch(self.corpora, self._named.recipe, self.text, smoke=self._choices.smoke, report=report)
+
+    def steps(self) -> Iterator[RecipeStep]:
+        """All commands; each is created when the one before it is done."""
+        yield self.preprocess()
+        yield self.train()
+        yield self.translate()
+        yield self.evaluate()
+
+    def number_of_steps(self) -> int:
+        """How many commands there are."""
+        return 4
 
     def preprocess(self) -> RecipeStep:
         """From text to a data directory."""
-        recipe, corpora = self._named.recipe, self._fetched()
-        command = ["preprocess", "--source-lang", recipe.source_lang, "--target-lang", recipe.target_lang]
-        for name in SETS:
-            for spec in corpora.of(name):
-                command += [f"--{name}", spec]
-        command += ["--out", str(self.data), *set_options(self._settings["preprocess"])]
+        languages, before = self._named.recipe.languages, self.fetch_fingerprint()
+        return self._preprocess_step("preprocess", languages, self._fetched(), self.data, before)
+
+    def _preprocess_step(
+        self, name: str, languages: tuple[str, str], corpora: Corpora, data: Path, before: str
+    ) -> RecipeStep:
+        command = ["preprocess", "--source-lang", languages[0], "--target-lang", languages[1]]
+        for split in SETS:
+            for spec in corpora.of(split):
+                command += [f"--{split}", spec]
+        command += ["--out", str(data), *set_options(self._settings["preprocess"])]
         machine = ["--workers", "1"] if self._choices.smoke else []
-        return self._step("preprocess", command, self.data, self.fetch_fingerprint(), machine)
+        return self._step(name, command, data, before, machine)
 
     def train(self) -> RecipeStep:
         """From a data directory to a run directory; an interrupted run is resumed."""
-        command = ["train", str(self.data), "--out", str(self.run), *set_options(self._settings["train"])]
-        return self._resumed(
-            self._step("train", command, self.run, self.preprocess().fingerprint, self._machine())
-        )
+        return self._train_step("train", self.data, self.run, self.preprocess().fingerprint)
+
+    def _train_step(self, name: str, data: Path, run: Path, before: str) -> RecipeStep:
+        command = ["train", str(data), "--out", str(run), *set_options(self._settings["train"])]
+        return self._resumed(self._step(name, command, run, before, self._machine()))
 
     def translate(self) -> RecipeStep:
         """Translate the test set."""
@@ -322,11 +341,6 @@ class RecipePlan(StepPlan):
 
     def _fetched(self) -> Corpora:
         return fetched(self.corpora, self._named.recipe, self.text, smoke=self._choices.smoke)
-
-
-def make_plan(named: NamedRecipe, corpora: Corpora, choices: Choices) -> RecipePlan:
-    """The plan for these options; unknown settings are rejected before anything runs."""
-    return RecipePlan(named, corpora, choices)
 
 
 def _by_step(named: NamedRecipe, choices: Choices) -> dict[str, list[str]]:

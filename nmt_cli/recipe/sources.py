@@ -267,7 +267,7 @@ def fetch(
                 for spec in downloaded.of(name):
                     if is_hub(spec):
                         report(Progress(f"fetching {name}", 0))
-                        next(_pairs([spec], recipe))  # returns once the whole dataset is cached
+                        next(read_specs([spec], recipe))  # returns once the whole dataset is cached
     except CorpusError as error:
         if not corpora.remote:
             raise
@@ -276,7 +276,8 @@ def fetch(
     return fetched(corpora, recipe, text, smoke=smoke)
 
 
-def _pairs(specs: Iterable[str], recipe: Recipe, block_pairs: int = 1024) -> Iterator[Pair]:
+def read_specs(specs: Iterable[str], recipe: Recipe, block_pairs: int = 1024) -> Iterator[Pair]:
+    """All pairs of these corpora."""
     for text in specs:
         spec = parse_spec(text, source_lang=recipe.source_lang, target_lang=recipe.target_lang)
         for block in read_pairs(spec, block_pairs=block_pairs):
@@ -305,7 +306,7 @@ def _stand_in(corpora: Corpora, recipe: Recipe) -> dict[str, list[Pair]]:
 
 
 def _few(specs: Iterable[str], recipe: Recipe, count: int) -> list[Pair]:
-    return list(islice(_pairs(specs, recipe, block_pairs=count), count))
+    return list(islice(read_specs(specs, recipe, block_pairs=count), count))
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:

@@ -121,6 +121,9 @@ class TestForms:
         assert parse("data/train@weight=2.5").weight == 2.5
         assert parse("data/x.tsv#1,3@weight=2").columns == (1, 3)
         assert parse("-@weight=3").weight == 3
+        assert parse("data/train").tag == ""
+        assert parse("data/train@tag=<BT>@weight=2").tag == "<BT>"
+        assert parse("hf:a/b@tag=<BT>").tag == "<BT>"
 
     def test_a_name_that_is_not_utf8_is_read_and_shown(self) -> None:
         path = Path(os.fsdecode(b"data/gr\xfc\xdfe.tsv"))
@@ -250,6 +253,9 @@ class TestMistakes:
             "data/train@weight=1e9",
             "data/train@weight=1@weight=2",
             "data/train@revision=x",
+            "data/train@tag=",
+            "data/train@tag=two words",
+            "data/train@tag=<unk>",
             "hf:",
             "hf:parquet",
             "hf:a/b@streaming=maybe",

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -169,6 +170,51 @@ def test_corpora_keep_their_order_and_weight(tmp_path: Path, run: Runner) -> Non
     run(None, *NO_HOLDOUT, train=[f"{first}@weight=0.5", f"{second}@weight=3"])
     corpora = DataDirectory.open(tmp_path / "out").corpora
     assert [(corpus.start, corpus.stop, corpus.weight) for corpus in corpora] == [(0, 30, 0.5), (30, 32, 3.0)]
+
+
+class TestTags:
+    def test_the_tag_of_a_corpus_is_one_token_before_each_of_its_sources(
+        self, tmp_path: Path, run: Runner
+    ) -> None:
+        plain = write_pairs(tmp_path / "plain", numbered(30))
+        synthetic = write_pairs(tmp_path / "synthetic", [(f"Nummer {n}", f"number {n}") for n in range(30)])
+        run(None, *NO_HOLDOUT, train=[plain, f"{synthetic}@tag=<BT>"])
+        data = DataDirectory.open(tmp_path / "out")
+        assert pairs_of(data.train)[:30] == numbered(30)
+        assert pairs_of(data.train)[30:] == [(f"<BT> Nummer {n}", f"number {n}") for n in range(30)]
+        tag = data.vocabularies.source.pieces.index("<BT>")
+        ids = data.train.gather(np.arange(60), "source")
+        assert [tag in ids[row] for row in range(60)] == [False] * 30 + [True] * 30
+
+    def test_filters_see_the_text_without_the_tag(self, tmp_path: Path, run: Runner) -> None:
+        plain = write_pairs(tmp_path / "plain", numbered(30))
+        synthetic = write_pairs(
+            tmp_path / "synthetic", [("gleich", "gleich"), numbered(1)[0], ("neu", "new")]
+        )
+        valid = write_pairs(tmp_path / "valid", [("neu", "new")])
+        card = run(None, "data.test_size=0", train=[plain, f"{synthetic}@tag=<BT>"], valid=[valid])
+        assert card.drop_log.counts == {"copy_of_source": 1, "duplicate": 1, "in_heldout": 1}
+
+    @pytest.mark.parametrize("name", ["valid", "test"])
+    def test_only_training_text_is_tagged(self, tmp_path: Path, run: Runner, name: str) -> None:
+        spec = write_pairs(tmp_path / "plain", numbered(30))
+        with pytest.raises(UsageError, match="only training text can be tagged"):
+            run(None, train=[spec], **dict[str, Any]({name: [f"{spec}@tag=<BT>"]}))
+
+    @pytest.mark.parametrize("setting", ["data.lowercase=true", "data.placeholders=true"])
+    def test_a_tag_that_normalization_changes_is_rejected(
+        self, tmp_path: Path, run: Runner, setting: str
+    ) -> None:
+        spec = write_pairs(tmp_path / "plain", numbered(30))
+        with pytest.raises(UsageError, match="normalization changes the tag"):
+            run(None, setting, train=[f"{spec}@tag=<BT>"])
+
+    def test_word_alignments_of_a_tagged_corpus_are_rejected(self, tmp_path: Path, run: Runner) -> None:
+        spec = write_pairs(tmp_path / "plain", numbered(2))
+        links = tmp_path / "links"
+        links.write_text("0-0\n0-0\n", "utf-8")
+        with pytest.raises(UsageError, match="the tag is one more word"):
+            run(None, train=[f"{spec}@tag=<BT>"], alignments=[links])
 
 
 def test_lowercase_and_replacements_change_tokens_and_not_references(run: Runner, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def out(tmp_path: Path) -> Path:
 def test_all_recipes_are_listed(nmt: Run) -> None:
     listed = nmt("recipe")
     rows = listed.stdout.rstrip("\n").split("\n")
-    assert len(rows) == 1 + 15 + 1  # with the ladder
+    assert len(rows) == 1 + 16 + 1  # with the ladder
     assert rows[0].split() == ["recipe", "corpus", "pairs", "time"]
     assert any(row.startswith("wmt14-en-de") and "4,508,785" in row for row in rows)
     assert any(row.startswith("ladder") and "40,000" in row for row in rows)

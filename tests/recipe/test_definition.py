@@ -21,6 +21,7 @@ NAMES = (
     "multi30k-en-de",
     "multi30k-en-fr",
     "software-en-de",
+    "tatoeba-back-translation",
     "tatoeba-en-de",
     "tenses",
     "wmt14-en-de",
@@ -32,7 +33,7 @@ NAMES = (
 
 def test_all_recipes_are_found() -> None:
     assert tuple(recipe_names()) == NAMES
-    assert len(NAMES) == 15
+    assert len(NAMES) == 16
 
 
 def test_every_folder_is_a_recipe() -> None:

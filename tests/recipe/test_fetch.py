@@ -12,9 +12,9 @@ import pytest
 
 from nmt_cli.corpus import hub
 from nmt_cli.errors import CorpusError
-from nmt_cli.recipe import Corpora, choose_corpora, fetch, find_recipe
+from nmt_cli.recipe import Corpora, choose_corpora, find_recipe
 from nmt_cli.recipe.definition import NamedRecipe
-from nmt_cli.recipe.sources import SMOKE_PAIRS
+from nmt_cli.recipe.sources import SMOKE_PAIRS, fetch
 
 
 class Silent(SimpleHTTPRequestHandler):

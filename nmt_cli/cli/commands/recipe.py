@@ -25,6 +25,8 @@ def recipe(
     name: options.RecipeName = None,
     data: options.LocalData = None,
     smoke: options.Smoke = False,
+    monolingual: options.Monolingual = None,
+    sample: options.SampleBackTranslations = False,
     config: shared.Config = None,
     settings: shared.Set = None,
     out: options.RecipeOut = None,
@@ -42,11 +44,14 @@ def recipe(
     the score is as expected. Each step shows its command. Completed steps are
     skipped, so an interrupted recipe continues where it stopped.
 
+    With [cyan]--monolingual[/], a model of the reverse direction translates this text, and
+    the pairs are added to the training set (back-translation).
+
     [cyan]nmt recipe ladder[/] trains a ladder of small systems, from no attention to beam
     search, and writes a page that compares them.
     """
     if name is None:
-        if data or smoke or out or config or settings or dry_run:
+        if data or smoke or monolingual or sample or out or config or settings or dry_run:
             raise UsageError("no recipe given", hint="name a recipe; `nmt recipe` lists them")
         _list()
         return
@@ -61,6 +66,8 @@ def recipe(
         device=device,
         threads=threads,
         overwrite=overwrite,
+        monolingual=tuple(monolingual or ()),
+        sample=sample,
     )
     if name in ladder_names():
         _ladder(name, data, choices, dry_run=dry_run)
@@ -71,9 +78,9 @@ def recipe(
         for step in plan.steps():
             typer.echo(step.shown())
         return
-    _fetch(found, plan, smoke=smoke)
-    for make, number in ((plan.preprocess, 2), (plan.train, 3), (plan.translate, 4), (plan.evaluate, 5)):
-        _do(make(), plan, number, 6)
+    _fetch(plan, smoke=smoke)
+    for number, step in enumerate(plan.steps(), start=2):
+        _do(step, plan, number, plan.number_of_steps() + 2)
     _conclude(found, plan, smoke=smoke)
 
 
@@ -94,23 +101,16 @@ def _list() -> None:
     results().print(table)
 
 
-def _fetch(found: "NamedRecipe", plan: "RecipePlan", *, smoke: bool) -> None:
-    from nmt_cli.recipe import fetch
-
+def _fetch(plan: "RecipePlan", *, smoke: bool) -> None:
+    count = plan.number_of_steps() + 2
     if plan.is_fetched():
-        _say(1, 6, "fetch: already done")
+        _say(1, count, "fetch: already done")
         return
-    plan.protect_other(plan.preprocess())
+    plan.protect_other(next(plan.steps()))
     what = "from the Hub and the web" if plan.corpora.remote else "from local files"
-    _say(1, 6, f"fetch: {what}{', a few hundred pairs' if smoke else ''}")
+    _say(1, count, f"fetch: {what}{', a few hundred pairs' if smoke else ''}")
     with StageProgress(Verbosity.NORMAL) as progress:
-        fetch(
-            plan.corpora,
-            found.recipe,
-            plan.text,
-            smoke=smoke,
-            report=lambda report: progress.update(report.stage, report.done, report.total),
-        )
+        plan.fetch(lambda report: progress.update(report.stage, report.done, report.total))
     plan.finish("fetch", plan.fetch_fingerprint())
 
 
@@ -157,7 +157,8 @@ def _run_processes(step: "RecipeStep") -> int:
 def _conclude(found: "NamedRecipe", plan: "RecipePlan", *, smoke: bool) -> None:
     from nmt_cli.recipe import check_score
 
-    _say(6, 6, "verdict")
+    count = plan.number_of_steps() + 2
+    _say(count, count, "verdict")
     messages().print(f"translations: {plan.hypotheses}\nreport: {plan.report}\nrun: {plan.run}")
     if smoke:
         typer.echo(f"{found.name}: every step works; the score of a smoke run is meaningless")
@@ -181,6 +182,9 @@ def _ladder(name: str, data: Path | None, choices: "Choices", *, dry_run: bool) 
     ladder = find_ladder(name).ladder
     if data is not None:
         raise UsageError(f"--data: {name} generates its own text", hint="leave out --data")
+    if choices.monolingual or choices.sample:
+        option = "--monolingual" if choices.monolingual else "--sample"
+        raise UsageError(f"{option}: {name} has no back-translation", hint=f"leave out {option}")
     plan = LadderPlan(ladder, choices)
     if dry_run:
         for step in plan.steps():

@@ -101,6 +101,16 @@ RecipeName = Annotated[
 ]
 LocalData = Annotated[Path | None, inputs("--data DIR", "Use local files instead of downloading the corpus.")]
 Smoke = Annotated[bool, inputs("--smoke", "Run every step within a minute, on a few hundred sentence pairs.")]
+Monolingual = Annotated[
+    list[str] | None,
+    inputs(
+        "--monolingual SPEC",
+        "Text in the target language for back-translation, such as a file or x.tsv#2; repeatable.",
+    ),
+]
+SampleBackTranslations = Annotated[
+    bool, inputs("--sample", "Sample the back-translations instead of using beam search.")
+]
 RecipeOut = Annotated[
     Path | None,
     output("--out -o DIR", "Directory for all results.", show_default="runs/NAME or runs/NAME-smoke"),

@@ -1,0 +1,172 @@
+"""Back-translation: a model of the reverse direction translates monolingual text in the target language.
+
+Its translations and the genuine text become training pairs (Sennrich et al. 2016). Everything that this adds to a
+recipe is in DIR/back-translation: text (the parallel text as plain files, and monolingual.LANG), data and run of the
+reverse model, and its translations, synthetic.LANG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from typing import TextIO
+
+from nmt_cli.corpus import Spec, parse_spec, read_pairs
+from nmt_cli.corpus.duplicates import fingerprints
+from nmt_cli.errors import CorpusError, UsageError
+from nmt_cli.files.atomic import new_file
+from nmt_cli.files.byte_stream import Progress
+from nmt_cli.files.languages import text_names
+from nmt_cli.recipe.definition import BackTranslation, NamedRecipe
+from nmt_cli.recipe.plan import Choices, RecipePlan, RecipeStep, fingerprint_of, model_of, set_options
+from nmt_cli.recipe.sources import SETS, Corpora, Report, read_specs
+
+_SMOKE_LINES = 100
+
+
+def make_plan(named: NamedRecipe, corpora: Corpora, choices: Choices) -> RecipePlan:
+    """The plan for these options; unknown settings are rejected before anything runs."""
+    if choices.monolingual or named.recipe.back_translation is not None:
+        return BackTranslationPlan(named, corpora, choices)
+    if choices.sample:
+        raise UsageError(
+            "--sample: there is no monolingual text to translate back", hint="give some with --monolingual"
+        )
+    return RecipePlan(named, corpora, choices)
+
+
+class BackTranslationPlan(RecipePlan):
+    """The steps of a recipe, and before them those that make training pairs of monolingual text."""
+
+    def __init__(self, named: NamedRecipe, corpora: Corpora, choices: Choices) -> None:
+        super().__init__(named, corpora, choices)
+        self._method = named.recipe.back_translation or BackTranslation()
+        if self._method.share and choices.monolingual:
+            raise UsageError(
+                f"--monolingual: {named.name} takes monolingual text from its own corpus",
+                hint="leave it out, or choose another recipe",
+            )
+        if not (corpora.valid and corpora.test) and not corpora.stand_in:
+            raise UsageError(
+                "back-translation needs validation and test sets that are not held out from the training text",
+                hint="add their files to the folder of --data",
+            )
+        self._source_lang, self._target_lang = named.recipe.languages
+        self._specs = [self._monolingual_spec(text) for text in choices.monolingual]
+        folder = choices.out / "back-translation"
+        self._plain, self._reverse_data, self._reverse_run = folder / "text", folder / "data", folder / "run"
+        self._monolingual = self._plain / f"monolingual.{self._target_lang}"
+        self._synthetic = folder / f"synthetic.{self._source_lang}"
+
+    def _monolingual_spec(self, text: str) -> Spec:
+        return parse_spec(text, source_lang="", target_lang=self._target_lang)
+
+    def number_of_steps(self) -> int:
+        """Those of the recipe and three more."""
+        return 3 + super().number_of_steps()
+
+    def steps(self) -> Iterator[RecipeStep]:
+        """The reverse model and its translations, then the steps of the recipe."""
+        yield self.preprocess_reverse()
+        yield self.train_reverse()
+        yield self.back_translate()
+        yield from super().steps()
+
+    def preprocess_reverse(self) -> RecipeStep:
+        """The parallel text with source and target exchanged."""
+        train, valid, test = (self._plain_spec(name, reverse=True) for name in SETS)
+        corpora = Corpora((train,), (valid,), (test,))
+        languages = self._target_lang, self._source_lang
+        return self._preprocess_step(
+            "reverse data", languages, corpora, self._reverse_data, self.fetch_fingerprint()
+        )
+
+    def train_reverse(self) -> RecipeStep:
+        """The reverse model, with the settings of the recipe."""
+        before = self.preprocess_reverse().fingerprint
+        return self._train_step("reverse model", self._reverse_data, self._reverse_run, before)
+
+    def back_translate(self) -> RecipeStep:
+        """The synthetic sources."""
+        command = ["translate", str(self._reverse_run), "--input", str(self._monolingual)]
+        command += ["--output", str(self._synthetic)]
+        sampled = self._choices.sample or self._method.search == "sample"
+        command += ["--sample"] if sampled else set_options(self._settings["search"])
+        before = fingerprint_of([self.fetch_fingerprint(), model_of(self._reverse_run)])
+        return self._step("back-translation", command, self._synthetic, before, self._machine())
+
+    def preprocess(self) -> RecipeStep:
+        """The parallel text and the synthetic pairs."""
+        tag = f"@tag={self._method.tag}" if self._method.tag else ""
+        synthetic = f"{self._synthetic},{self._monolingual}@weight={self._method.weight:g}{tag}"
+        train, valid, test = map(self._plain_spec, SETS)
+        corpora = Corpora((train, synthetic), (valid,), (test,))
+        languages = self._named.recipe.languages
+        return self._preprocess_step(
+            "preprocess", languages, corpora, self.data, self.back_translate().fingerprint
+        )
+
+    def _plain_files(self, name: str) -> list[Path]:
+        return [self._plain / file for file in text_names(name, *self._named.recipe.languages)]
+
+    def _plain_spec(self, name: str, *, reverse: bool = False) -> str:
+        files = self._plain_files(name)
+        return ",".join(map(str, reversed(files) if reverse else files))
+
+    def fetch_fingerprint(self) -> str:
+        """Identifies the parallel and the monolingual text."""
+        sizes = [path.stat().st_size for spec in self._specs for path in spec.paths]
+        texts = [spec.text for spec in self._specs]
+        return fingerprint_of([super().fetch_fingerprint(), texts, sizes, self._method.share])
+
+    def is_fetched(self) -> bool:
+        """Whether the plain files are there, too."""
+        return super().is_fetched() and self._monolingual.exists()
+
+    def fetch(self, report: Report) -> None:
+        """Fetch the corpora, and write them and the monolingual text as plain files."""
+        super().fetch(report)
+        self._plain.mkdir(parents=True, exist_ok=True)
+        for name in SETS:
+            report(Progress(f"writing {name}", 0))
+            self._write_pairs(name)
+        if self._specs:
+            texts = chain.from_iterable(map(_lines_of, self._specs))
+            with _new_text(self._monolingual) as file:
+                file.writelines(islice(texts, _SMOKE_LINES if self._choices.smoke else None))
+        if not self._monolingual.stat().st_size:
+            raise CorpusError(
+                "there is no monolingual text to translate back", hint="give other text with --monolingual"
+            )
+
+    def _write_pairs(self, name: str) -> None:
+        """The pairs of a set; of those that are held back from training, only the target side."""
+        share = self._method.share if name == "train" else 0.0
+        with ExitStack() as stack:
+            source, target = (stack.enter_context(_new_text(path)) for path in self._plain_files(name))
+            monolingual = stack.enter_context(_new_text(self._monolingual)) if share else target
+            for pair in read_specs(self._fetched().of(name), self._named.recipe):
+                if share and _draw(pair[1]) < share:
+                    monolingual.write(f"{pair[1]}\n")
+                else:
+                    source.write(f"{pair[0]}\n")
+                    target.write(f"{pair[1]}\n")
+
+
+@contextmanager
+def _new_text(path: Path) -> Iterator[TextIO]:
+    with new_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        yield file
+
+
+def _lines_of(spec: Spec) -> Iterable[str]:
+    """The lines of monolingual text, without blank ones."""
+    for block in read_pairs(spec):
+        yield from (f"{text}\n" for text in block.target if text.strip())
+
+
+def _draw(text: str) -> float:
+    """A number from 0 to 1 that depends on nothing but the text, so that equal sentences stay together."""
+    return float(fingerprints([text])[0]) / 2**64

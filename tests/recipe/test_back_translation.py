@@ -1,0 +1,166 @@
+"""Back-translation: which text the two models are trained on, and which commands run."""
+
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nmt_cli.data.directory import DataDirectory
+from nmt_cli.errors import CorpusError, UsageError
+from nmt_cli.recipe import Choices, RecipePlan, choose_corpora, find_recipe, make_plan
+from nmt_cli.recipe.definition import NamedRecipe
+from tests.cli.conftest import Run
+
+from .conftest import RECIPE
+
+STEPS = ["preprocess", "train", "translate", "preprocess", "train", "translate", "evaluate"]
+
+
+@pytest.fixture
+def monolingual(tmp_path: Path) -> Path:
+    path = tmp_path / "more.en"
+    path.write_text("".join(f"sentence number {n}\n" for n in range(500, 520)) + "\n", "utf-8")
+    return path
+
+
+@pytest.fixture
+def halves(recipes: Path) -> NamedRecipe:
+    """A recipe that uses only the target side of half of its pairs."""
+    (recipes / "numbers" / "recipe.toml").write_text(
+        RECIPE.replace("[settings.", "[back_translation]\nshare = 0.5\nweight = 2\n\n[settings.", 1), "utf-8"
+    )
+    return find_recipe("numbers")
+
+
+def plan(recipe: NamedRecipe, text: Path, out: Path, *monolingual: str, sample: bool = False) -> RecipePlan:
+    choices = Choices(out=out, monolingual=monolingual, sample=sample)
+    return make_plan(recipe, choose_corpora(recipe, text, smoke=False), choices)
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text("utf-8").split("\n")[:-1]
+
+
+@pytest.mark.usefixtures("recipes")
+def test_monolingual_text_is_translated_back_tagged_and_trained_on(
+    nmt: Run, text: Path, monolingual: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    arguments = ["recipe", "numbers", "--data", text, "--out", out, "--monolingual", monolingual]
+    for name in ("undecodable", "length_ratio", "too_long"):  # four updates are not enough for translations
+        arguments += ["--set", f"data.{name}=false"]
+    found = nmt(*arguments, "--threads", 1)
+    assert found.code == 0, found.stderr
+    commands = [shlex.split(line[2:]) for line in found.stderr.split("\n") if line.startswith("$ ")]
+    assert [words[1] for words in commands] == STEPS
+    assert "[9/9] verdict" in found.stderr
+
+    made = out / "back-translation"
+    reverse = DataDirectory.open(made / "data")
+    assert (reverse.source_lang, reverse.target_lang) == ("en", "de")
+    assert len(lines(made / "synthetic.de")) == len(lines(made / "text" / "monolingual.en")) == 20
+    assert reverse.train.texts(np.array([7]), "source") == ["sentence number 7"]
+
+    train = DataDirectory.open(out / "data").train
+    rows = np.arange(len(train))
+    sources, targets = train.texts(rows, "source"), train.texts(rows, "target")
+    tagged = [target for source, target in zip(sources, targets, strict=True) if source.startswith("<BT> ")]
+    assert tagged
+    assert set(tagged) <= set(lines(monolingual))
+    assert [target for target in targets if target not in tagged] == lines(text / "train.en")
+
+    again = nmt(*arguments)
+    assert again.code == 0
+    assert "$ " not in again.stderr
+
+    with monolingual.open("a") as file:
+        file.write("one more\n")
+    changed = nmt(*arguments)
+    assert changed.code == 2
+    assert "other settings or other text" in changed.error
+
+
+def test_half_of_the_pairs_give_only_their_target_side(
+    halves: NamedRecipe, text: Path, tmp_path: Path
+) -> None:
+    for side in ("de", "en"):  # every target twice, with another source
+        with (text / f"train.{side}").open("a", encoding="utf-8") as file:
+            start = "Noch ein Satz Nummer" if side == "de" else "sentence number"
+            file.writelines(f"{start} {n}\n" for n in range(300))
+    mine = plan(halves, text, tmp_path / "out")
+    mine.fetch(lambda progress: None)
+    made = tmp_path / "out" / "back-translation" / "text"
+    sources, targets, held_back = (lines(made / name) for name in ("train.de", "train.en", "monolingual.en"))
+    assert len(sources) == len(targets)
+    assert sorted(targets + held_back) == sorted(lines(text / "train.en"))
+    assert not set(targets) & set(held_back)
+    assert 0.4 < len(held_back) / 600 < 0.6
+    pairs = set(zip(lines(text / "train.de"), lines(text / "train.en"), strict=True))
+    assert set(zip(sources, targets, strict=True)) <= pairs
+    assert lines(made / "valid.de") == lines(text / "valid.de")
+    preprocess = list(mine.steps())[3].arguments
+    assert any(word.endswith("monolingual.en@weight=2@tag=<BT>") for word in preprocess)
+
+
+def test_back_translations_are_sampled_on_request(
+    numbers: NamedRecipe, text: Path, monolingual: Path, tmp_path: Path
+) -> None:
+    beam, sample = (
+        list(plan(numbers, text, tmp_path / "out", str(monolingual), sample=sample).steps())[2]
+        for sample in (False, True)
+    )
+    assert "--sample" not in beam.arguments
+    assert "--sample" in sample.arguments
+    assert beam.fingerprint != sample.fingerprint
+
+
+def test_both_models_have_the_settings_of_the_recipe(
+    numbers: NamedRecipe, text: Path, monolingual: Path, tmp_path: Path
+) -> None:
+    steps = list(plan(numbers, text, tmp_path / "out", str(monolingual)).steps())
+    assert [step.command[0] for step in steps] == STEPS
+    reverse, forward = ([word for word in steps[index].arguments if "=" in word] for index in (1, 4))
+    assert reverse == forward
+    assert "train.max_updates=4" in reverse
+
+
+class TestMistakes:
+    def test_sampling_needs_monolingual_text(self, numbers: NamedRecipe, text: Path, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match="no monolingual text"):
+            plan(numbers, text, tmp_path / "out", sample=True)
+
+    def test_text_of_ones_own_and_of_the_corpus_cannot_be_combined(
+        self, halves: NamedRecipe, text: Path, monolingual: Path, tmp_path: Path
+    ) -> None:
+        with pytest.raises(UsageError, match="takes monolingual text from its own corpus"):
+            plan(halves, text, tmp_path / "out", str(monolingual))
+
+    def test_a_missing_file_is_an_error_before_anything_runs(
+        self, numbers: NamedRecipe, text: Path, tmp_path: Path
+    ) -> None:
+        with pytest.raises(CorpusError, match="does not exist"):
+            plan(numbers, text, tmp_path / "out", str(tmp_path / "nothing.en"))
+        assert not (tmp_path / "out").exists()
+
+    def test_text_of_blank_lines_is_an_error(self, numbers: NamedRecipe, text: Path, tmp_path: Path) -> None:
+        (tmp_path / "blank.en").write_text("\n \n", "utf-8")
+        with pytest.raises(CorpusError, match="no monolingual text"):
+            plan(numbers, text, tmp_path / "out", str(tmp_path / "blank.en")).fetch(lambda progress: None)
+
+    def test_held_out_sets_are_rejected(
+        self, recipes: Path, text: Path, monolingual: Path, tmp_path: Path
+    ) -> None:
+        (recipes / "numbers" / "recipe.toml").write_text(
+            RECIPE.replace("[local]", "[local]\nheld_out = true"), "utf-8"
+        )
+        for side in ("de", "en"):
+            (text / f"test.{side}").unlink()
+        with pytest.raises(UsageError, match="not held out from the training text"):
+            plan(find_recipe("numbers"), text, tmp_path / "out", str(monolingual))
+
+    @pytest.mark.parametrize("options", [["--monolingual", "x.de"], ["--sample"]])
+    def test_a_ladder_has_none(self, nmt: Run, options: list[str]) -> None:
+        found = nmt("recipe", "ladder", *options)
+        assert found.code == 2
+        assert "has no back-translation" in found.error
