@@ -72,8 +72,6 @@ def parse_caption_spec(text: str, target_lang: str) -> MediaSpec:
     if text.startswith("hf:"):
         # Any two columns: those of captioned images are chosen when they are known.
         spec = parse_spec(text, source_lang="image", target_lang=target_lang)
-        if spec.tag:
-            raise UsageError(f"{text}: @tag marks sources, and images are not text", hint="leave it out")
         return MediaSpec(text, None, None, spec, spec.weight)
     body, weight = split_weight(text)
     name, _, chosen = body.partition("#")

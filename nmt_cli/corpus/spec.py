@@ -165,15 +165,24 @@ def _parse_tag(tag: str | None, text: str, source_lang: str) -> str:
         return ""
     if not source_lang:
         raise UsageError(
-            f"{text}: @tag marks sources, and monolingual text has none",
-            hint="leave it out, or give the source language with --source-lang",
+            f"{text}: @tag applies to source sentences; monolingual text has no source side",
+            hint="leave it out; a parallel corpus needs --source-lang",
         )
-    if is_reserved(tag):
+    try:
+        check_tag(tag)
+    except ValueError as error:
         raise UsageError(
-            f"{text}: the tag {tag!r} is empty, reserved or contains whitespace",
-            hint="a tag is one word, such as @tag=<BT>",
-        )
+            f"{text}: {error}", hint="a tag is one word in brackets, such as @tag=<BT>"
+        ) from None
     return tag
+
+
+def check_tag(tag: str) -> None:
+    """Raise a ValueError if this cannot mark a corpus."""
+    if is_reserved(tag):
+        raise ValueError(f"the tag {tag!r} is empty, reserved or contains whitespace")
+    if tag[0].isalnum() or tag[-1].isalnum():  # a symbol is one token wherever it occurs, also inside words
+        raise ValueError(f"the tag {tag!r} could be part of a word")
 
 
 def _parse_hub(text: str, body: str, options: dict[str, str], source_lang: str, target_lang: str) -> Spec:

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ from nmt_cli.corpus.cleaning import Cleaner, Dropped, Normalization, read_replac
 from nmt_cli.corpus.transcripts import parse_transcript_spec
 from nmt_cli.data.directory import CorpusRows, SplitWriter
 from nmt_cli.data.images import Boxes, ImageWriter, write_objects
-from nmt_cli.errors import CorpusError, DataWarning
+from nmt_cli.errors import CorpusError, DataWarning, UsageError
 from nmt_cli.files.byte_stream import Progress
 from nmt_cli.files.languages import text_names
 from nmt_cli.preprocessing.card import DataCard, finish_directory
@@ -65,6 +66,12 @@ class StoredItem(NamedTuple):
 def parse_specs(request: PreprocessRequest) -> dict[str, list[MediaSpec]]:
     """The corpora of each split; mistakes in their names are found before any work."""
     splits = {"train": request.train, "valid": request.valid, "test": request.test}
+    for text in chain.from_iterable(splits.values()):
+        if "@tag=" in text:
+            raise UsageError(
+                f"{text}: @tag applies to source sentences; here, the sources are not text",
+                hint="leave it out",
+            )
     return {
         name: [
             parse_transcript_spec(text)

@@ -6,7 +6,7 @@ with any number of workers.
 """
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -45,6 +45,7 @@ from nmt_cli.preprocessing.request import (
     with_vocabulary,
 )
 from nmt_cli.preprocessing.splits import DropLog, HeldOutSet, TrainingText, read_heldout
+from nmt_cli.preprocessing.tags import check_only_train_is_tagged, check_tags_are_pieces, check_tags_stay
 from nmt_cli.preprocessing.token_links import MOST_TOKEN_PAIRS
 from nmt_cli.preprocessing.transcripts import preprocess_recordings
 from nmt_cli.runtime.placeholders import SYMBOLS
@@ -91,7 +92,7 @@ def preprocess(request: PreprocessRequest, report: Reporter = lambda report: Non
         )
     else:
         specs = {name: _parse(request, getattr(request, name)) for name in ("train", *HELD_OUT)}
-        _check_not_tagged(specs)
+        check_only_train_is_tagged(specs)
         paths = [file for group in specs.values() for spec in group for file in spec.paths]
         check_alignments(request.alignments, specs["train"])
         paths += request.alignments
@@ -100,6 +101,7 @@ def preprocess(request: PreprocessRequest, report: Reporter = lambda report: Non
     if request.vocabulary is not None:
         vocabularies = given_vocabularies(request.vocabulary)
         request = replace(request, settings=with_vocabulary(request.settings, vocabularies))
+        check_tags_are_pieces(specs.get("train", ()), vocabularies)
     with (
         new_directory(request.out, overwrite=request.overwrite, refusal=data_refusal) as directory,
         _drop_log(request) as drop_log,
@@ -122,17 +124,6 @@ def _parse(request: PreprocessRequest, texts: Sequence[str]) -> list[Spec]:
     return [
         parse_spec(text, source_lang=request.source_lang, target_lang=request.target_lang) for text in texts
     ]
-
-
-def _check_not_tagged(specs: Mapping[str, Sequence[Spec]]) -> None:
-    """Validation and test sets stay as they are."""
-    for name in HELD_OUT:
-        for spec in specs[name]:
-            if spec.tag:
-                raise UsageError(
-                    f"--{name} {spec.text}: only training text can be tagged",
-                    hint="leave out @tag, or put the tag into the text",
-                )
 
 
 def _check_dropped(request: PreprocessRequest, corpora: Sequence[Path]) -> None:
@@ -193,6 +184,7 @@ class _Run:
             placeholder_symbols(self.config.data),
         )
         self.symbols: tuple[str, ...] = SYMBOLS if self.config.data.placeholders else ()
+        self.tags: list[str] = []  # of the training corpora, "" for none
         self.inspectors: dict[str, list[Inspector]] = {}
         self.alignments: list[AlignmentFile] = []
 
@@ -245,12 +237,12 @@ class _Run:
             self.alignments = [
                 AlignmentFile(path, spec) for path, spec in zip(self.request.alignments, specs, strict=True)
             ]
-        tags = [spec.tag for spec in specs]
-        self._check_tags(tags)
-        self.symbols += tuple(dict.fromkeys(filter(None, tags)))
+        self.tags = [spec.tag for spec in specs]
+        check_tags_stay(self.tags, self.normalization)
+        self.symbols += tuple(dict.fromkeys(filter(None, self.tags)))
         text.fill(
             specs,
-            Cleaner(self.config.data, self.normalization, self.request.is_monolingual, tags),
+            Cleaner(self.config.data, self.normalization, self.request.is_monolingual, self.tags),
             partial(self._inspector, "train"),
             self.drop_log,
             lambda done: self.report(Progress("reading and cleaning", done)),
@@ -258,15 +250,6 @@ class _Run:
             self.alignments,
         )
         return text
-
-    def _check_tags(self, tags: Sequence[str]) -> None:
-        """Normalization would change the tags of a translator's input, too, but not always in the same way."""
-        for tag in tags:
-            if self.normalization(tag) != tag:
-                raise UsageError(
-                    f"@tag={tag}: normalization changes the tag to {self.normalization(tag)!r}",
-                    hint="choose one that data.lowercase, data.normalization and data.placeholders leave alone",
-                )
 
     def _warn(self) -> list[DataWarning]:
         warnings = [
@@ -284,7 +267,7 @@ class _Run:
         known: list[Fingerprints] = [split.fingerprints(self.normalization) for split in heldout]
         text.mark_known(data, np.concatenate(known) if known else np.empty(0, dtype=np.uint64))
         missing = [name for name in HELD_OUT if name not in {split.name for split in heldout}]
-        heldout = heldout + text.hold_out(data, missing)
+        heldout = heldout + text.hold_out(data, missing, self.tags)
         for name in missing:
             if getattr(data, f"{name}_size") and name not in {split.name for split in heldout}:
                 self.report(_too_few(name))

@@ -212,12 +212,20 @@ class TrainingText:
             for rows in repeated_rows(self._fingerprints):
                 self._mark(rows, _DUPLICATE)
 
-    def hold_out(self, config: DataConfig, missing: Sequence[str]) -> list[HeldOutSet]:
-        """Draw the sets in `missing` from the kept rows, and mark rows that share a sentence with them."""
+    def hold_out(
+        self, config: DataConfig, missing: Sequence[str], tags: Sequence[str] = ()
+    ) -> list[HeldOutSet]:
+        """Draw the sets in `missing` from the kept rows, and mark rows that share a sentence with them.
+
+        A corpus with a tag is not drawn from: sets are to have the text that a translator will see.
+        """
         sizes = {
             name: getattr(config, f"{name}_size") if name in missing else 0 for name in ("valid", "test")
         }
         kept = np.asarray(self._marks[: self._spool.rows] == _KEPT)
+        for page in self._spool.pages:
+            if tags and tags[page.corpus]:
+                kept[page.first : page.first + page.rows] = False
         chosen = choose_held_out(self._fingerprints, kept, **sizes, seed=config.seed)
         for rows in rows_sharing(self._fingerprints, chosen.sentences):
             self._mark(rows, _SHARES_HELDOUT)

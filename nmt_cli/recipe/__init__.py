@@ -2,8 +2,9 @@
 
 definition   recipe.toml and expected.toml, where recipes are found, whether a score is as expected
 sources      which corpora a recipe reads: on the hub, on the web, or below --data DIR; how they are downloaded
-plan         one `nmt` command per step: preprocess, train, translate, evaluate; recipe.json says which are done
-back_translation  the same with training pairs made of monolingual text
+plan         one `nmt` command per step: preprocess, train, translate, evaluate
+step_log     recipe.json says which steps are done
+back_translation  adds pairs with back-translated text to the training set of a recipe
 ladder       several systems on generated text, from no attention to beam search
 ladder_page  their results as a web page
 """
@@ -19,8 +20,9 @@ from nmt_cli.recipe.definition import (
     recipe_names,
 )
 from nmt_cli.recipe.ladder import Ladder, LadderPlan, NamedLadder, find_ladder, ladder_names
-from nmt_cli.recipe.plan import Choices, RecipePlan, RecipeStep, StepLog, StepPlan
+from nmt_cli.recipe.plan import Choices, RecipePlan, RecipeStep, StepPlan
 from nmt_cli.recipe.sources import Corpora, choose_corpora
+from nmt_cli.recipe.step_log import StepLog
 
 __all__ = [
     "Choices",

@@ -2,13 +2,15 @@
 
 Its translations and the genuine text become training pairs (Sennrich et al. 2016). Everything that this adds to a
 recipe is in DIR/back-translation: text (the parallel text as plain files, and monolingual.LANG), data and run of the
-reverse model, and its translations, synthetic.LANG.
+reverse model, and its translations, synthetic.LANG. The settings of the recipe apply to both models; search settings of
+the user apply to the test set only, as in every recipe.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import TextIO
@@ -20,19 +22,21 @@ from nmt_cli.files.atomic import new_file
 from nmt_cli.files.byte_stream import Progress
 from nmt_cli.files.languages import text_names
 from nmt_cli.recipe.definition import BackTranslation, NamedRecipe
-from nmt_cli.recipe.plan import Choices, RecipePlan, RecipeStep, fingerprint_of, model_of, set_options
-from nmt_cli.recipe.sources import SETS, Corpora, Report, read_specs
+from nmt_cli.recipe.plan import Choices, RecipePlan, RecipeStep, fingerprint_of, refuse_links
+from nmt_cli.recipe.sources import SETS, Corpora, Report, is_hub, read_specs
 
 _SMOKE_LINES = 100
 
 
 def make_plan(named: NamedRecipe, corpora: Corpora, choices: Choices) -> RecipePlan:
     """The plan for these options; unknown settings are rejected before anything runs."""
-    if choices.monolingual or named.recipe.back_translation is not None:
+    method = named.recipe.back_translation
+    if choices.monolingual or (method is not None and method.share):
         return BackTranslationPlan(named, corpora, choices)
     if choices.sample:
         raise UsageError(
-            "--sample: there is no monolingual text to translate back", hint="give some with --monolingual"
+            "--sample needs text to translate back",
+            hint="add --monolingual SPEC, text in the target language",
         )
     return RecipePlan(named, corpora, choices)
 
@@ -51,20 +55,50 @@ class BackTranslationPlan(RecipePlan):
         if not (corpora.valid and corpora.test) and not corpora.stand_in:
             raise UsageError(
                 "back-translation needs validation and test sets that are not held out from the training text",
-                hint="add their files to the folder of --data",
+                hint="choose a recipe with fixed sets, or add their files to the folder of --data",
             )
         self._source_lang, self._target_lang = named.recipe.languages
         self._specs = [self._monolingual_spec(text) for text in choices.monolingual]
+        self._weight = self._method.weight * self._weight_of_specs()
         folder = choices.out / "back-translation"
         self._plain, self._reverse_data, self._reverse_run = folder / "text", folder / "data", folder / "run"
         self._monolingual = self._plain / f"monolingual.{self._target_lang}"
         self._synthetic = folder / f"synthetic.{self._source_lang}"
+        for directory in (folder, self._plain):
+            refuse_links(directory)
 
     def _monolingual_spec(self, text: str) -> Spec:
-        return parse_spec(text, source_lang="", target_lang=self._target_lang)
+        lang = self._target_lang
+        forms = f"such as a file, x.tsv#2 or hf:ID#{lang}"
+        if self._choices.smoke and is_hub(text) and "@streaming=" not in text:
+            text += "@streaming=true"  # a smoke run needs a few lines only
+        try:
+            spec = parse_spec(text, source_lang="", target_lang=lang)
+        except UsageError as error:
+            raise UsageError(f"--monolingual {error.message}", hint=f"give text in {lang}, {forms}") from None
+        if spec.kind == "text" and not spec.paths:
+            raise UsageError(
+                "--monolingual -: standard input cannot be read again when the recipe continues",
+                hint="write it to a file first",
+            )
+        return spec
+
+    def _weight_of_specs(self) -> float:
+        weights = {spec.weight for spec in self._specs}
+        if len(weights) > 1:
+            raise UsageError(
+                "--monolingual: all texts become one corpus, so they need the same @weight",
+                hint="repeat it after each of them",
+            )
+        return weights.pop() if weights else 1.0
+
+    @property
+    def is_remote(self) -> bool:
+        """See RecipePlan."""
+        return super().is_remote or any(is_hub(spec.text) for spec in self._specs)
 
     def number_of_steps(self) -> int:
-        """Those of the recipe and three more."""
+        """The recipe's own and three more."""
         return 3 + super().number_of_steps()
 
     def steps(self) -> Iterator[RecipeStep]:
@@ -80,7 +114,7 @@ class BackTranslationPlan(RecipePlan):
         corpora = Corpora((train,), (valid,), (test,))
         languages = self._target_lang, self._source_lang
         return self._preprocess_step(
-            "reverse data", languages, corpora, self._reverse_data, self.fetch_fingerprint()
+            "reverse data", languages, corpora, self._reverse_data, self._parallel_fingerprint()
         )
 
     def train_reverse(self) -> RecipeStep:
@@ -93,14 +127,15 @@ class BackTranslationPlan(RecipePlan):
         command = ["translate", str(self._reverse_run), "--input", str(self._monolingual)]
         command += ["--output", str(self._synthetic)]
         sampled = self._choices.sample or self._method.search == "sample"
-        command += ["--sample"] if sampled else set_options(self._settings["search"])
-        before = fingerprint_of([self.fetch_fingerprint(), model_of(self._reverse_run)])
-        return self._step("back-translation", command, self._synthetic, before, self._machine())
+        command += ["--sample"] if sampled else []
+        before = fingerprint_of([self.fetch_fingerprint(), self.train_reverse().fingerprint])
+        machine = self._machine()
+        return self._step("back-translation", command, self._synthetic, before, machine, valuable=True)
 
     def preprocess(self) -> RecipeStep:
         """The parallel text and the synthetic pairs."""
         tag = f"@tag={self._method.tag}" if self._method.tag else ""
-        synthetic = f"{self._synthetic},{self._monolingual}@weight={self._method.weight:g}{tag}"
+        synthetic = f"{self._synthetic},{self._monolingual}@weight={self._weight:g}{tag}"
         train, valid, test = map(self._plain_spec, SETS)
         corpora = Corpora((train, synthetic), (valid,), (test,))
         languages = self._named.recipe.languages
@@ -115,15 +150,19 @@ class BackTranslationPlan(RecipePlan):
         files = self._plain_files(name)
         return ",".join(map(str, reversed(files) if reverse else files))
 
+    def _parallel_fingerprint(self) -> str:
+        return fingerprint_of([super().fetch_fingerprint(), self._method.share])
+
     def fetch_fingerprint(self) -> str:
         """Identifies the parallel and the monolingual text."""
-        sizes = [path.stat().st_size for spec in self._specs for path in spec.paths]
-        texts = [spec.text for spec in self._specs]
-        return fingerprint_of([super().fetch_fingerprint(), texts, sizes, self._method.share])
+        files = [[str(path.resolve()), path.stat().st_size] for spec in self._specs for path in spec.paths]
+        choices = [asdict(replace(spec, text="", paths=(), weight=1.0)) for spec in self._specs]
+        return fingerprint_of([self._parallel_fingerprint(), files, choices])
 
     def is_fetched(self) -> bool:
         """Whether the plain files are there, too."""
-        return super().is_fetched() and self._monolingual.exists()
+        plain = [self._monolingual, *(path for name in SETS for path in self._plain_files(name))]
+        return super().is_fetched() and all(path.exists() for path in plain)
 
     def fetch(self, report: Report) -> None:
         """Fetch the corpora, and write them and the monolingual text as plain files."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from nmt_cli.corpus.spec import MAX_WEIGHT, check_tag
 from nmt_cli.errors import ConfigError, DirectoryError, UsageError, did_you_mean
 
 Value = str | bool | int | float
@@ -55,8 +56,17 @@ class BackTranslation(TomlTable):
 
     share: float = Field(0.0, ge=0.0, lt=1.0)  # of the training pairs: only their target side is used
     search: Literal["beam", "sample"] = "beam"  # how the reverse model translates
-    tag: str = "<BT>"  # first word of each synthetic source; "" for none
-    weight: float = 1.0  # times that an epoch contains each synthetic pair
+    tag: str = (
+        "⟨bt⟩"  # before each synthetic source; "" for none. No data.* setting of a recipe may change it
+    )
+    weight: float = Field(1.0, gt=0.0, le=MAX_WEIGHT)  # times that an epoch contains each synthetic pair
+
+    @field_validator("tag")
+    @classmethod
+    def _tag_is_allowed(cls, tag: str) -> str:
+        if tag:
+            check_tag(tag)
+        return tag
 
 
 class Recipe(TomlTable):

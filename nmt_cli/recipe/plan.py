@@ -7,27 +7,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from nmt_cli.config import resolve
 from nmt_cli.config.defaults import DEVICE, RECIPE_PROCESSES
 from nmt_cli.errors import DirectoryError, UsageError
-from nmt_cli.files.atomic import MANIFEST, new_file
-from nmt_cli.files.guarded import GuardedDirectory, parse_json
+from nmt_cli.files.atomic import MANIFEST
+from nmt_cli.files.guarded import GuardedDirectory
 from nmt_cli.files.languages import text_names
 from nmt_cli.recipe.definition import NamedRecipe, assignments
 from nmt_cli.recipe.sources import SETS, Corpora, Report, fetch, fetched, local_sizes
+from nmt_cli.recipe.step_log import StepLog
 
-_VALUABLE = ("demo-data", "preprocess", "train")  # commands whose output is not replaced without --overwrite
+_DIRECTORIES = ("demo-data", "preprocess", "train")  # commands that replace a directory only with --overwrite
 _MODEL = "model.safetensors"
-NAME = "recipe.json"
-State = Literal["begun", "done"]
 # A tiny model trained for a minute at most: enough to check that every step works.
 SMOKE = (
     "model.embedding_size=32",
@@ -60,7 +57,7 @@ class Choices:
     threads: int | None = None
     overwrite: bool = False
     monolingual: Sequence[str] = ()  # SPECs of text in the target language, for back-translation
-    sample: bool = False  # back-translations are sampled instead of searched for
+    sample: bool = False  # back-translations are sampled instead of found by beam search
 
 
 @dataclass(frozen=True)
@@ -74,6 +71,7 @@ class RecipeStep:
     processes: int = 1
     machine: tuple[str, ...] = ()  # options that affect only the speed
     redirected: bool = False  # standard output goes to `output`
+    valuable: bool = False  # its output takes long to make, so it is not replaced without --overwrite
 
     @property
     def arguments(self) -> list[str]:
@@ -94,7 +92,7 @@ class StepPlan:
 
     def __init__(self, choices: Choices) -> None:
         self._choices = choices
-        _refuse_links(choices.out)
+        refuse_links(choices.out)
         self._log = StepLog(choices.out)
 
     def is_done(self, step: RecipeStep) -> bool:
@@ -112,20 +110,34 @@ class StepPlan:
 
     def protect_other(self, step: RecipeStep) -> None:
         """Raise an error if the step would replace data or a model made with other settings, unless asked to."""
-        valuable = step.command[0] in _VALUABLE
         other = self._log.state(step.name, step.fingerprint) == "other"
-        if valuable and other and step.output.exists() and not self._choices.overwrite:
+        if step.valuable and other and step.output.exists() and not self._choices.overwrite:
             raise UsageError(
                 f"{step.output} was made with other settings or other text",
                 hint="choose another --out, or start over from this step with --overwrite",
             )
 
     def _step(
-        self, name: str, command: Sequence[str], output: Path, before: str, machine: Sequence[str]
+        self,
+        name: str,
+        command: Sequence[str],
+        output: Path,
+        before: str,
+        machine: Sequence[str],
+        *,
+        valuable: bool = False,
     ) -> RecipeStep:
         fingerprint = fingerprint_of([name, command, before])
         processes = self._choices.processes if command[0] == "train" else 1
-        step = RecipeStep(name, tuple(command), output, fingerprint, processes, tuple(machine))
+        step = RecipeStep(
+            name,
+            tuple(command),
+            output,
+            fingerprint,
+            processes,
+            tuple(machine),
+            valuable=valuable or command[0] in _DIRECTORIES,
+        )
         return replace(step, machine=(*machine, "--overwrite")) if self._replaces(step) else step
 
     def _resumed(self, step: RecipeStep) -> RecipeStep:
@@ -138,7 +150,7 @@ class StepPlan:
 
     def _replaces(self, step: RecipeStep) -> bool:
         """Whether the step replaces an existing output, and may."""
-        if step.command[0] not in _VALUABLE or not step.output.exists():
+        if step.command[0] not in _DIRECTORIES or not step.output.exists():
             return False
         state = self._log.state(step.name, step.fingerprint)
         if state == "begun":  # it was killed: the output may be new, or still the one to be replaced
@@ -156,7 +168,7 @@ class StepPlan:
         return [*device, *(["--threads", str(choices.threads)] if choices.threads is not None else [])]
 
 
-def _refuse_links(folder: Path) -> None:
+def refuse_links(folder: Path) -> None:
     """Results are written to files in this folder: a link would lead them elsewhere. Its folders may be links."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if not path.is_dir() and (path.is_symlink() or not path.is_file()):
@@ -204,54 +216,6 @@ def _identity(output: Path) -> str:
 
 def _is_complete(output: Path) -> bool:
     return (output / MANIFEST).exists() if output.is_dir() else output.exists()
-
-
-# ------------------------------------------------------------------------------------------------------------
-# recipe.json in the output directory: which steps of a recipe are done, and with which inputs.
-
-
-class StepLog:
-    """The state of each step and the fingerprint of its inputs; every change is written immediately."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / NAME
-        self._steps: dict[str, dict[str, str]] = {}
-        if self.path.exists():
-            self._steps = self._read()
-
-    def state(self, step: str, fingerprint: str) -> State | Literal["other"] | None:
-        """Whether the step was begun or done with these inputs; "other": with other inputs; None: never."""
-        known = self._steps.get(step)
-        if known is None:
-            return None
-        if known["fingerprint"] != fingerprint:
-            return "other"
-        return "done" if known["state"] == "done" else "begun"
-
-    def before(self, step: str) -> str:
-        """The identity of the output that existed when the step began."""
-        return self._steps.get(step, {}).get("before", "")
-
-    def note(self, step: str, fingerprint: str, state: State, *, before: str = "") -> None:
-        """Record the state; `before` is the identity of the output that exists now."""
-        self._steps[step] = {"fingerprint": fingerprint, "state": state, "before": before}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with new_file(self.path) as temporary, temporary.open("w", encoding="utf-8") as file:
-            file.write(json.dumps({"steps": self._steps}, indent=2) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-
-    def _read(self) -> dict[str, dict[str, str]]:
-        try:
-            steps = parse_json(self.path.read_bytes())["steps"]
-            return {
-                str(name): {key: str(one[key]) for key in ("fingerprint", "state", "before")}
-                for name, one in steps.items()
-            }
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DirectoryError(
-                f"{self.path} is damaged", hint="choose another --out, or remove the file to start over"
-            ) from error
 
 
 class RecipePlan(StepPlan):
@@ -330,6 +294,16 @@ class RecipePlan(StepPlan):
             command.append("--lowercase")
         command += set_options(self._settings["search"])
         return self._step("evaluate", command, self.report, model_of(self.run), self._machine())
+
+    def protect_all(self) -> None:
+        """Raise an error before anything is done if a later step would replace what it must not."""
+        for step in self.steps():
+            self.protect_other(step)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether anything comes from the hub or from the web."""
+        return self.corpora.remote
 
     def is_fetched(self) -> bool:
         """Whether the same corpora have been fetched and are still there."""

@@ -256,6 +256,7 @@ class TestMistakes:
             "data/train@tag=",
             "data/train@tag=two words",
             "data/train@tag=<unk>",
+            "data/train@tag=er",
             "hf:",
             "hf:parquet",
             "hf:a/b@streaming=maybe",

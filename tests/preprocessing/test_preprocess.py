@@ -209,6 +209,23 @@ class TestTags:
         with pytest.raises(UsageError, match="normalization changes the tag"):
             run(None, setting, train=[f"{spec}@tag=<BT>"])
 
+    def test_sets_are_not_held_out_from_a_tagged_corpus(self, tmp_path: Path, run: Runner) -> None:
+        plain = write_pairs(tmp_path / "plain", numbered(300))
+        synthetic = write_pairs(tmp_path / "synthetic", [(f"Nummer {n}", f"number {n}") for n in range(300)])
+        run(None, "data.valid_size=10", "data.test_size=10", train=[plain, f"{synthetic}@tag=<BT>"])
+        data = DataDirectory.open(tmp_path / "out")
+        for split in (data.valid, data.test):
+            assert split is not None
+            assert len(split) == 10
+            assert set(pairs_of(split)) <= set(numbered(300))
+
+    def test_a_given_vocabulary_has_to_have_the_tag(self, tmp_path: Path, run: Runner) -> None:
+        plain = write_pairs(tmp_path / "plain", numbered(30))
+        run(None, *NO_HOLDOUT, train=[f"{plain}@tag=<BT>"], out="tagged")
+        run(None, *NO_HOLDOUT, train=[f"{plain}@tag=<BT>"], vocabulary=tmp_path / "tagged")
+        with pytest.raises(UsageError, match="no token for the tag <2de>"):
+            run(None, *NO_HOLDOUT, train=[f"{plain}@tag=<2de>"], vocabulary=tmp_path / "tagged", out="other")
+
     def test_word_alignments_of_a_tagged_corpus_are_rejected(self, tmp_path: Path, run: Runner) -> None:
         spec = write_pairs(tmp_path / "plain", numbered(2))
         links = tmp_path / "links"

@@ -2,14 +2,17 @@
 
 import shlex
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pytest
 
+from nmt_cli.config import resolve
+from nmt_cli.corpus.cleaning import Normalization, placeholder_symbols, read_replacements
 from nmt_cli.data.directory import DataDirectory
-from nmt_cli.errors import CorpusError, UsageError
-from nmt_cli.recipe import Choices, RecipePlan, choose_corpora, find_recipe, make_plan
-from nmt_cli.recipe.definition import NamedRecipe
+from nmt_cli.errors import ConfigError, CorpusError, DirectoryError, NmtError, UsageError
+from nmt_cli.recipe import Choices, RecipePlan, choose_corpora, find_recipe, make_plan, recipe_names
+from nmt_cli.recipe.definition import BackTranslation, NamedRecipe, assignments
 from tests.cli.conftest import Run
 
 from .conftest import RECIPE
@@ -38,6 +41,10 @@ def plan(recipe: NamedRecipe, text: Path, out: Path, *monolingual: str, sample: 
     return make_plan(recipe, choose_corpora(recipe, text, smoke=False), choices)
 
 
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def lines(path: Path) -> list[str]:
     return path.read_text("utf-8").split("\n")[:-1]
 
@@ -62,10 +69,10 @@ def test_monolingual_text_is_translated_back_tagged_and_trained_on(
     assert len(lines(made / "synthetic.de")) == len(lines(made / "text" / "monolingual.en")) == 20
     assert reverse.train.texts(np.array([7]), "source") == ["sentence number 7"]
 
-    train = DataDirectory.open(out / "data").train
+    train = DataDirectory.open(copytree(out / "data", tmp_path / "copy")).train  # open data is not replaced
     rows = np.arange(len(train))
     sources, targets = train.texts(rows, "source"), train.texts(rows, "target")
-    tagged = [target for source, target in zip(sources, targets, strict=True) if source.startswith("<BT> ")]
+    tagged = [target for source, target in zip(sources, targets, strict=True) if source.startswith("⟨bt⟩ ")]
     assert tagged
     assert set(tagged) <= set(lines(monolingual))
     assert [target for target in targets if target not in tagged] == lines(text / "train.en")
@@ -76,9 +83,81 @@ def test_monolingual_text_is_translated_back_tagged_and_trained_on(
 
     with monolingual.open("a") as file:
         file.write("one more\n")
-    changed = nmt(*arguments)
-    assert changed.code == 2
-    assert "other settings or other text" in changed.error
+    before = contents(out)
+    for options in ([], ["--sample"]):
+        changed = nmt(*arguments, *options)
+        assert changed.code == 2
+        assert "other settings or other text" in changed.error
+        assert contents(out) == before
+    replaced = nmt(*arguments, "--overwrite", "--threads", 1)
+    assert replaced.code == 0, replaced.stderr
+    assert "reverse model: " in replaced.stderr  # not trained again: the parallel text is the same
+    assert len(lines(made / "synthetic.de")) == 21
+
+    (made / "text" / "train.en").unlink()
+    assert nmt(*arguments).code == 0
+    assert len(lines(made / "text" / "train.en")) == 300
+
+
+@pytest.mark.usefixtures("recipes")
+def test_results_of_the_plain_recipe_are_kept(
+    nmt: Run, text: Path, monolingual: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    arguments = ["recipe", "numbers", "--data", text, "--out", out]
+    assert nmt(*arguments, "--threads", 1).code == 0
+    before = contents(out)
+    found = nmt(*arguments, "--monolingual", monolingual)
+    assert found.code == 2
+    assert f"{out / 'data'} was made with other settings or other text" in found.error
+    assert contents(out) == before
+
+
+@pytest.mark.usefixtures("recipes")
+def test_the_default_directory_is_not_that_of_the_plain_recipe(
+    nmt: Run, text: Path, monolingual: Path
+) -> None:
+    found = nmt("recipe", "numbers", "--data", text, "--monolingual", monolingual, "--smoke", "--dry-run")
+    assert "runs/numbers-back-translation-smoke/run" in found.stdout
+
+
+def test_monolingual_text_has_no_influence_on_the_reverse_model(
+    numbers: NamedRecipe, text: Path, monolingual: Path, tmp_path: Path
+) -> None:
+    more = tmp_path / "even-more.en"
+    more.write_text("sentence\n", "utf-8")
+    one, two = (
+        list(plan(numbers, text, tmp_path / "out", *map(str, files)).steps())
+        for files in ([monolingual], [monolingual, more])
+    )
+    same = [mine.fingerprint == yours.fingerprint for mine, yours in zip(one, two, strict=True)]
+    assert same[:4] == [True, True, False, False]
+
+
+def test_search_settings_of_the_user_apply_to_the_test_set_only(
+    numbers: NamedRecipe, text: Path, monolingual: Path, tmp_path: Path
+) -> None:
+    choices = Choices(out=tmp_path / "out", monolingual=[str(monolingual)], settings=["search.beam_size=3"])
+    corpora = choose_corpora(numbers, text, smoke=False)
+    steps = list(make_plan(numbers, corpora, choices).steps())
+    with_beam = [step.name for step in steps if "search.beam_size=3" in step.arguments]
+    assert with_beam == ["translate", "evaluate"]
+
+
+def test_the_weight_of_the_text_is_that_of_the_synthetic_pairs(
+    numbers: NamedRecipe, text: Path, monolingual: Path, tmp_path: Path
+) -> None:
+    steps = list(plan(numbers, text, tmp_path / "out", f"{monolingual}@weight=0.5").steps())
+    assert any(word.endswith("monolingual.en@weight=0.5@tag=⟨bt⟩") for word in steps[3].arguments)
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_the_settings_of_every_recipe_leave_its_tag_alone(name: str) -> None:
+    recipe = find_recipe(name).recipe
+    tag = (recipe.back_translation or BackTranslation()).tag
+    data = resolve(None, assignments(recipe.settings)).config.data
+    replacements = read_replacements(data.normalization) if data.normalization else ()
+    assert Normalization(data.lowercase, replacements, placeholder_symbols(data))(tag) == tag
 
 
 def test_half_of_the_pairs_give_only_their_target_side(
@@ -100,7 +179,7 @@ def test_half_of_the_pairs_give_only_their_target_side(
     assert set(zip(sources, targets, strict=True)) <= pairs
     assert lines(made / "valid.de") == lines(text / "valid.de")
     preprocess = list(mine.steps())[3].arguments
-    assert any(word.endswith("monolingual.en@weight=2@tag=<BT>") for word in preprocess)
+    assert any(word.endswith("monolingual.en@weight=2@tag=⟨bt⟩") for word in preprocess)
 
 
 def test_back_translations_are_sampled_on_request(
@@ -120,6 +199,7 @@ def test_both_models_have_the_settings_of_the_recipe(
 ) -> None:
     steps = list(plan(numbers, text, tmp_path / "out", str(monolingual)).steps())
     assert [step.command[0] for step in steps] == STEPS
+    assert plan(numbers, text, tmp_path / "out", str(monolingual)).number_of_steps() == len(STEPS)
     reverse, forward = ([word for word in steps[index].arguments if "=" in word] for index in (1, 4))
     assert reverse == forward
     assert "train.max_updates=4" in reverse
@@ -127,10 +207,47 @@ def test_both_models_have_the_settings_of_the_recipe(
 
 class TestMistakes:
     def test_sampling_needs_monolingual_text(self, numbers: NamedRecipe, text: Path, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match="no monolingual text"):
+        with pytest.raises(UsageError, match="--sample needs text"):
             plan(numbers, text, tmp_path / "out", sample=True)
 
-    def test_text_of_ones_own_and_of_the_corpus_cannot_be_combined(
+    @pytest.mark.parametrize(
+        ("spec", "message"),
+        [
+            ("-", "standard input"),
+            ("more.en@tag=<BT>", "no source side"),
+            ("more.en@weight=0", "--monolingual .* is not a positive number"),
+        ],
+    )
+    def test_a_spec_that_does_not_fit_is_an_error_with_a_hint_that_does(
+        self, numbers: NamedRecipe, text: Path, monolingual: Path, spec: str, message: str
+    ) -> None:
+        spec = spec.replace("more.en", str(monolingual))
+        with pytest.raises(NmtError, match=message) as found:
+            plan(numbers, text, monolingual.parent / "out", spec)
+        assert "--source-lang" not in str(found.value.hint)
+
+    def test_texts_have_the_same_weight(
+        self, numbers: NamedRecipe, text: Path, monolingual: Path, tmp_path: Path
+    ) -> None:
+        with pytest.raises(UsageError, match="the same @weight"):
+            plan(numbers, text, tmp_path / "out", f"{monolingual}@weight=2", str(monolingual))
+
+    def test_nothing_is_written_through_a_link(
+        self, numbers: NamedRecipe, text: Path, monolingual: Path, tmp_path: Path
+    ) -> None:
+        folder = tmp_path / "out" / "back-translation"
+        folder.mkdir(parents=True)
+        (folder / "synthetic.de").symlink_to(monolingual)
+        with pytest.raises(DirectoryError, match="is a symbolic link"):
+            plan(numbers, text, tmp_path / "out", str(monolingual))
+
+    @pytest.mark.parametrize("line", ["weight = -1", 'tag = "two words"', 'tag = "bt"'])
+    def test_values_in_a_recipe_are_checked(self, recipes: Path, line: str) -> None:
+        (recipes / "numbers" / "recipe.toml").write_text(f"{RECIPE}\n[back_translation]\n{line}\n", "utf-8")
+        with pytest.raises(ConfigError, match="back_translation"):
+            find_recipe("numbers")
+
+    def test_monolingual_text_is_rejected_if_the_recipe_has_its_own(
         self, halves: NamedRecipe, text: Path, monolingual: Path, tmp_path: Path
     ) -> None:
         with pytest.raises(UsageError, match="takes monolingual text from its own corpus"):

@@ -59,7 +59,7 @@ def recipe(
     from nmt_cli.recipe import Choices, choose_corpora, find_recipe, ladder_names, make_plan
 
     choices = Choices(
-        out=out or Path("runs", f"{name}-smoke" if smoke else name),
+        out=out or Path("runs", f"{name}{'-back-translation' * bool(monolingual)}{'-smoke' * smoke}"),
         smoke=smoke,
         settings=[*(file_assignments(config) if config is not None else ()), *(settings or ())],
         processes=processes,
@@ -78,9 +78,12 @@ def recipe(
         for step in plan.steps():
             typer.echo(step.shown())
         return
-    _fetch(plan, smoke=smoke)
+    plan.protect_all()
+    count = plan.number_of_steps() + 2  # to fetch the text, and the verdict
+    _fetch(plan, count, smoke=smoke)
     for number, step in enumerate(plan.steps(), start=2):
-        _do(step, plan, number, plan.number_of_steps() + 2)
+        _do(step, plan, number, count)
+    _say(count, count, "verdict")
     _conclude(found, plan, smoke=smoke)
 
 
@@ -101,13 +104,11 @@ def _list() -> None:
     results().print(table)
 
 
-def _fetch(plan: "RecipePlan", *, smoke: bool) -> None:
-    count = plan.number_of_steps() + 2
+def _fetch(plan: "RecipePlan", count: int, *, smoke: bool) -> None:
     if plan.is_fetched():
         _say(1, count, "fetch: already done")
         return
-    plan.protect_other(next(plan.steps()))
-    what = "from the Hub and the web" if plan.corpora.remote else "from local files"
+    what = "from the Hub and the web" if plan.is_remote else "from local files"
     _say(1, count, f"fetch: {what}{', a few hundred pairs' if smoke else ''}")
     with StageProgress(Verbosity.NORMAL) as progress:
         plan.fetch(lambda report: progress.update(report.stage, report.done, report.total))
@@ -157,8 +158,6 @@ def _run_processes(step: "RecipeStep") -> int:
 def _conclude(found: "NamedRecipe", plan: "RecipePlan", *, smoke: bool) -> None:
     from nmt_cli.recipe import check_score
 
-    count = plan.number_of_steps() + 2
-    _say(count, count, "verdict")
     messages().print(f"translations: {plan.hypotheses}\nreport: {plan.report}\nrun: {plan.run}")
     if smoke:
         typer.echo(f"{found.name}: every step works; the score of a smoke run is meaningless")

@@ -109,11 +109,11 @@ Monolingual = Annotated[
     ),
 ]
 SampleBackTranslations = Annotated[
-    bool, inputs("--sample", "Sample the back-translations instead of using beam search.")
+    bool, inputs("--sample", "For back-translation, sample instead of using beam search.")
 ]
 RecipeOut = Annotated[
     Path | None,
-    output("--out -o DIR", "Directory for all results.", show_default="runs/NAME or runs/NAME-smoke"),
+    output("--out -o DIR", "Directory for all results.", show_default="runs/NAME"),
 ]
 RecipeOverwrite = Annotated[
     bool, output("--overwrite", "Replace data and models made with different settings.")
