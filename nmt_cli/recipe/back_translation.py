@@ -74,8 +74,10 @@ class BackTranslationPlan(RecipePlan):
             text += "@streaming=true"  # a smoke run needs a few lines only
         try:
             spec = parse_spec(text, source_lang="", target_lang=lang)
-        except UsageError as error:
-            raise UsageError(f"--monolingual {error.message}", hint=f"give text in {lang}, {forms}") from None
+        except (UsageError, CorpusError) as error:
+            fits = "--source-lang" not in error.hint
+            hint = error.hint if fits else f"give text in {lang}, {forms}"
+            raise type(error)(f"--monolingual {error.message}", hint=hint) from error
         if spec.kind == "text" and not spec.paths:
             raise UsageError(
                 "--monolingual -: standard input cannot be read again when the recipe continues",

@@ -216,6 +216,7 @@ class TestMistakes:
             ("-", "standard input"),
             ("more.en@tag=<BT>", "no source side"),
             ("more.en@weight=0", "--monolingual .* is not a positive number"),
+            ("more.en,more.en", "does not exist"),
         ],
     )
     def test_a_spec_that_does_not_fit_is_an_error_with_a_hint_that_does(
