@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
-from safetensors.torch import load_file
 
 from nmt_cli import EvaluateRequest, evaluate
 from nmt_cli.config import resolve
@@ -26,7 +24,7 @@ from nmt_cli.training import Machine, start
 from nmt_cli.translator import Captioner, Details, Translator
 
 from .conftest import assert_same, resume_run
-from .test_distributed import torchrun
+from .test_distributed import assert_two_processes_train_the_same
 
 SIDE = 24
 SETTINGS = (
@@ -210,12 +208,7 @@ def test_two_processes_equal_one(data: Path, tmp_path: Path) -> None:
         "train.ema_decay=0.5",
     )
     train(data, tmp_path / "one", *short)
-    options = [part for setting in (*SETTINGS, *short) for part in ("--set", setting)]
-    done = torchrun(data, "--out", tmp_path / "two", *options)
-    assert done.returncode == 0, done.stderr
-    one, two = (load_file(tmp_path / run / "model.safetensors") for run in ("one", "two"))
-    for name, tensor in one.items():
-        assert torch.allclose(tensor, two[name], rtol=1e-3, atol=1e-5), name
+    assert_two_processes_train_the_same(data, tmp_path / "one", (*SETTINGS, *short))
 
 
 def test_runs_are_averaged_and_self_contained(data: Path, pictures: Path, run: Path, tmp_path: Path) -> None:

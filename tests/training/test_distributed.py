@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,17 @@ def command(*arguments: object) -> list[str]:
 
 def torchrun(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(*arguments), capture_output=True, text=True, env=ENVIRONMENT, check=False)
+
+
+def assert_two_processes_train_the_same(data: Path, run: Path, settings: Iterable[str]) -> None:
+    """Train as `run` was trained, but in two processes; the weights agree."""
+    two = run.with_name("two")
+    done = torchrun(data, "--out", two, *(part for setting in settings for part in ("--set", setting)))
+    assert done.returncode == 0, done.stderr
+    ours, theirs = (load_file(folder / "model.safetensors") for folder in (run, two))
+    assert ours.keys() == theirs.keys()
+    for name, tensor in ours.items():
+        assert torch.allclose(tensor, theirs[name], rtol=1e-3, atol=1e-5), name
 
 
 def run_script(text: str, folder: Path) -> str:
