@@ -66,6 +66,14 @@ class Normalization:
         return self if self.lowercase or self.replacements or self.placeholders else None
 
 
+def normalization_of(config: DataConfig) -> Normalization:
+    """The normalization in these settings; the table of replacements is read."""
+    table = config.normalization
+    return Normalization(
+        config.lowercase, read_replacements(table) if table else (), placeholder_symbols(config)
+    )
+
+
 def placeholder_symbols(config: DataConfig) -> PlaceholderSymbols | None:
     """What replaces placeholders, if these settings say so."""
     return PlaceholderSymbols(config.placeholder_patterns) if config.placeholders else None

@@ -25,6 +25,7 @@ sources; `@revision=…`, `@data_files=…` and `@streaming=true` for hf.
 
 import math
 import re
+import unicodedata
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -41,6 +42,7 @@ from nmt_cli.corpus.locate import (
 )
 from nmt_cli.errors import UsageError, closest, did_you_mean
 from nmt_cli.files.byte_stream import cannot_read, check_readable
+from nmt_cli.runtime.placeholders import SYMBOLS
 
 Kind = Literal["files", "tsv", "jsonl", "csv", "archive", "hub", "stdin", "text"] | LocalizationFormat
 
@@ -88,7 +90,7 @@ class Spec:
 
 def parse_spec(text: str, *, source_lang: str, target_lang: str) -> Spec:
     """Parse a SPEC and find its files; an error says what was looked for."""
-    body, options = _split_options(text)
+    body, options = split_options(text)
     text = text.encode(errors="backslashreplace").decode()
     weight = _parse_weight(options.pop("weight", "1"), text)
     tag = _parse_tag(options.pop("tag", None), text, source_lang)
@@ -127,8 +129,8 @@ def parse_spec(text: str, *, source_lang: str, target_lang: str) -> Spec:
     )
 
 
-def _split_options(text: str) -> tuple[str, dict[str, str]]:
-    """Split at '@' only where a known key and '=' follow: file names may contain '@'."""
+def split_options(text: str) -> tuple[str, dict[str, str]]:
+    """A SPEC without its options, and these. An '@' counts only before a known key and '=': file names may have one."""
     pattern = _ANY_OPTION if text.startswith("hf:") else _KNOWN_OPTION
     starts = list(pattern.finditer(text))
     options: dict[str, str] = {}
@@ -181,8 +183,17 @@ def check_tag(tag: str) -> None:
     """Raise a ValueError if this cannot mark a corpus."""
     if is_reserved(tag):
         raise ValueError(f"the tag {tag!r} is empty, reserved or contains whitespace")
-    if tag[0].isalnum() or tag[-1].isalnum():  # a symbol is one token wherever it occurs, also inside words
-        raise ValueError(f"the tag {tag!r} could be part of a word")
+    # A symbol is one token wherever it occurs, so it must not be part of ordinary text.
+    if len(tag) < 3 or not (
+        _is_bracket(tag[0], "<", ("Ps", "Pi")) and _is_bracket(tag[-1], ">", ("Pe", "Pf"))
+    ):
+        raise ValueError(f"the tag {tag!r} is not in brackets")
+    if tag in SYMBOLS:
+        raise ValueError(f"the tag {tag!r} is the symbol of a placeholder")
+
+
+def _is_bracket(character: str, ascii_bracket: str, categories: tuple[str, str]) -> bool:
+    return character == ascii_bracket or unicodedata.category(character) in categories
 
 
 def _parse_hub(text: str, body: str, options: dict[str, str], source_lang: str, target_lang: str) -> Spec:

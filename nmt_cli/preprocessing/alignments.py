@@ -46,7 +46,7 @@ def check_alignments(paths: Sequence[Path], corpora: Sequence[Spec]) -> None:
             )
         if spec.tag:
             raise UsageError(
-                f"--alignments {path} cannot belong to {spec.text}: the tag is one more word in every source",
+                f"--alignments {path} cannot belong to {spec.text}: the tag adds a word to every source",
                 hint="leave out @tag, or put the tag into the text and align that",
             )
         if spec.kind not in _SUPPORTED:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from nmt_cli.config.data import DEFAULT_SIZE
 from nmt_cli.corpus.block import Block
 from nmt_cli.corpus.captions import MediaItem, MediaSpec, parse_caption_spec
-from nmt_cli.corpus.cleaning import Cleaner, Dropped, Normalization, read_replacements
+from nmt_cli.corpus.cleaning import Cleaner, Dropped, normalization_of
 from nmt_cli.corpus.transcripts import parse_transcript_spec
 from nmt_cli.data.directory import CorpusRows, SplitWriter
 from nmt_cli.data.images import Boxes, ImageWriter, write_objects
@@ -96,8 +96,7 @@ class MediaRun(ABC):
     ) -> None:
         self.request, self.report, self.directory, self.drop_log = request, report, directory, drop_log
         self.config = request.settings.config.data
-        table = self.config.normalization
-        self.normalization = Normalization(self.config.lowercase, read_replacements(table) if table else ())
+        self.normalization = normalization_of(self.config)
         self.warnings: list[DataWarning] = []
         self.media: dict[str, tuple[str, ...]] = {}  # of each split, the figures that the card shows
 

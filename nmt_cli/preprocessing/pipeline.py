@@ -17,13 +17,7 @@ import numpy as np
 from nmt_cli.config.data import DEFAULT_SIZE
 from nmt_cli.corpus import Spec, parse_spec
 from nmt_cli.corpus.checks.inspector import Inspector, compare_sets
-from nmt_cli.corpus.cleaning import (
-    Cleaner,
-    Normalization,
-    placeholder_symbols,
-    read_replacements,
-)
-from nmt_cli.corpus.duplicates import Fingerprints
+from nmt_cli.corpus.cleaning import Cleaner, normalization_of
 from nmt_cli.corpus.workers import WorkerPool
 from nmt_cli.data.directory import CorpusRows, SplitWriter
 from nmt_cli.errors import CorpusError, DataWarning, UsageError
@@ -44,8 +38,13 @@ from nmt_cli.preprocessing.request import (
     with_backbone_default,
     with_vocabulary,
 )
-from nmt_cli.preprocessing.splits import DropLog, HeldOutSet, TrainingText, read_heldout
-from nmt_cli.preprocessing.tags import check_only_train_is_tagged, check_tags_are_pieces, check_tags_stay
+from nmt_cli.preprocessing.splits import DropLog, HeldOutFingerprints, HeldOutSet, TrainingText, read_heldout
+from nmt_cli.preprocessing.tags import (
+    check_only_train_is_tagged,
+    check_tags_are_pieces,
+    check_tags_stay,
+    few_tagged_pairs,
+)
 from nmt_cli.preprocessing.token_links import MOST_TOKEN_PAIRS
 from nmt_cli.preprocessing.transcripts import preprocess_recordings
 from nmt_cli.runtime.placeholders import SYMBOLS
@@ -177,12 +176,7 @@ class _Run:
         self.directory = directory
         self.drop_log = drop_log
         self.config = request.settings.config
-        table = self.config.data.normalization
-        self.normalization = Normalization(
-            self.config.data.lowercase,
-            read_replacements(table) if table else (),
-            placeholder_symbols(self.config.data),
-        )
+        self.normalization = normalization_of(self.config.data)
         self.symbols: tuple[str, ...] = SYMBOLS if self.config.data.placeholders else ()
         self.tags: list[str] = []  # of the training corpora, "" for none
         self.inspectors: dict[str, list[Inspector]] = {}
@@ -203,6 +197,9 @@ class _Run:
         if self.alignments:
             warnings += self._unused_links(links)
         pairs_read = text.pairs_read
+        for warning in few_tagged_pairs(specs["train"], pairs_read, corpora):
+            self.report(warning)
+            warnings.append(warning)
         del text  # closes the memory-mapped file
         shutil.rmtree(scratch)
 
@@ -264,8 +261,8 @@ class _Run:
     def _separate(self, text: TrainingText, heldout: list[HeldOutSet]) -> list[HeldOutSet]:
         """Remove duplicates and held-out pairs from train; hold out the sets that were not given."""
         data = self.config.data
-        known: list[Fingerprints] = [split.fingerprints(self.normalization) for split in heldout]
-        text.mark_known(data, np.concatenate(known) if known else np.empty(0, dtype=np.uint64))
+        known = HeldOutFingerprints.joined([split.fingerprints(self.normalization) for split in heldout])
+        text.mark_known(data, known, self.tags)
         missing = [name for name in HELD_OUT if name not in {split.name for split in heldout}]
         heldout = heldout + text.hold_out(data, missing, self.tags)
         for name in missing:

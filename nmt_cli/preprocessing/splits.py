@@ -55,6 +55,19 @@ _COLUMNS = ("corpus", "line", "reason", "source", "target")
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
+class HeldOutFingerprints(NamedTuple):
+    """The fingerprints of pairs that are never trained on, and of their targets."""
+
+    pairs: Fingerprints
+    targets: Fingerprints
+
+    @classmethod
+    def joined(cls, sets: Sequence[HeldOutFingerprints]) -> HeldOutFingerprints:
+        """Those of several sets."""
+        none = cls(np.empty(0, np.uint64), np.empty(0, np.uint64))
+        return cls(*map(np.concatenate, zip(none, *sets, strict=True)))
+
+
 @dataclass
 class HeldOutSet:
     """Pairs that are never trained on."""
@@ -64,10 +77,11 @@ class HeldOutSet:
     source: list[str] = field(default_factory=list)
     target: list[str] = field(default_factory=list)
 
-    def fingerprints(self, normalization: Normalization) -> Fingerprints:
+    def fingerprints(self, normalization: Normalization) -> HeldOutFingerprints:
         """Fingerprints of its pairs, normalized like training text."""
-        source, target = ([normalization(text) for text in side] for side in (self.source, self.target))
-        return pair_fingerprints(fingerprints(source), fingerprints(target))
+        sides = (self.source, self.target)
+        source, target = (fingerprints([normalization(text) for text in side]) for side in sides)
+        return HeldOutFingerprints(pair_fingerprints(source, target), target)
 
     def write(
         self,
@@ -203,11 +217,17 @@ class TrainingText:
         self._marks_path.write_bytes(bytes(max(1, self._spool.rows)))
         self._marks: NDArray[np.uint8] = np.memmap(self._marks_path, dtype=np.uint8, mode="r+")
 
-    def mark_known(self, config: DataConfig, heldout: Fingerprints) -> None:
-        """Mark pairs that occur in a held-out set or in an earlier row."""
-        if config.in_heldout and len(heldout):
+    def mark_known(self, config: DataConfig, heldout: HeldOutFingerprints, tags: Sequence[str] = ()) -> None:
+        """Mark pairs that occur in a held-out set or in an earlier row.
+
+        The source of a tagged pair may be synthetic, so it is enough that its target occurs in a held-out set.
+        """
+        if config.in_heldout and len(heldout.pairs):
+            tagged = self._tagged(tags)
             for first, columns in self._fingerprints.blocks():
-                self._mark(first + np.flatnonzero(np.isin(columns[:, 0], heldout)), _IN_HELDOUT)
+                known = np.isin(columns[:, 0], heldout.pairs)
+                known |= tagged[first : first + len(columns)] & np.isin(columns[:, 2], heldout.targets)
+                self._mark(first + np.flatnonzero(known), _IN_HELDOUT)
         if config.duplicate:
             for rows in repeated_rows(self._fingerprints):
                 self._mark(rows, _DUPLICATE)
@@ -222,10 +242,7 @@ class TrainingText:
         sizes = {
             name: getattr(config, f"{name}_size") if name in missing else 0 for name in ("valid", "test")
         }
-        kept = np.asarray(self._marks[: self._spool.rows] == _KEPT)
-        for page in self._spool.pages:
-            if tags and tags[page.corpus]:
-                kept[page.first : page.first + page.rows] = False
+        kept = np.asarray(self._marks[: self._spool.rows] == _KEPT) & ~self._tagged(tags)
         chosen = choose_held_out(self._fingerprints, kept, **sizes, seed=config.seed)
         for rows in rows_sharing(self._fingerprints, chosen.sentences):
             self._mark(rows, _SHARES_HELDOUT)
@@ -252,6 +269,14 @@ class TrainingText:
     def count_kept(self) -> int:
         """The number of kept pairs."""
         return int((self._marks[: self._spool.rows] == _KEPT).sum())
+
+    def _tagged(self, tags: Sequence[str]) -> NDArray[np.bool_]:
+        """(rows) whether each row is of a corpus with a tag; `tags` has that of each corpus, or is empty."""
+        tagged = np.zeros(self._spool.rows, np.bool_)
+        for page in self._spool.pages:
+            if tags and tags[page.corpus]:
+                tagged[page.first : page.first + page.rows] = True
+        return tagged
 
     def _mark(self, rows: NDArray[np.int64], mark: int) -> None:
         """Mark rows; the first mark of a row is final."""

@@ -1,12 +1,13 @@
-"""What the tags of training corpora (`@tag=<BT>`) have to be."""
+"""Checks of the tags of training corpora (`@tag=<BT>`), and of the corpora that have one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from nmt_cli.corpus import Spec
 from nmt_cli.corpus.cleaning import Normalization
-from nmt_cli.errors import UsageError
+from nmt_cli.data.directory import CorpusRows
+from nmt_cli.errors import DataWarning, UsageError
 from nmt_cli.vocabulary import Vocabularies
 
 
@@ -38,4 +39,18 @@ def check_tags_stay(tags: Sequence[str], normalization: Normalization) -> None:
             raise UsageError(
                 f"@tag={tag}: normalization changes the tag to {normalization(tag)!r}",
                 hint="choose one that data.lowercase, data.normalization and data.placeholders leave alone",
+            )
+
+
+def few_tagged_pairs(
+    specs: Sequence[Spec], pairs_read: Sequence[int], corpora: Sequence[CorpusRows]
+) -> Iterator[DataWarning]:
+    """A warning for each tagged corpus of which less than half is left: its synthetic sources are probably bad."""
+    for spec, read, corpus in zip(specs, pairs_read, corpora, strict=True):
+        kept = corpus.stop - corpus.start
+        if spec.tag and kept < read / 2:
+            yield DataWarning(
+                "few-tagged-pairs",
+                f"{spec.text}: only {kept:,} of {read:,} pairs passed the filters",
+                hint="see the reasons and examples in the data card",
             )

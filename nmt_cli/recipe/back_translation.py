@@ -2,28 +2,32 @@
 
 Its translations and the genuine text become training pairs (Sennrich et al. 2016). Everything that this adds to a
 recipe is in DIR/back-translation: text (the parallel text as plain files, and monolingual.LANG), data and run of the
-reverse model, and its translations, synthetic.LANG. The settings of the recipe apply to both models; search settings of
+reverse model, and its translations, synthetic.LANG. Lines of monolingual text that occur in the validation or test set
+are dropped in preprocessing. The settings of the recipe apply to both models; search settings of
 the user apply to the test set only, as in every recipe.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import TextIO
 
+from nmt_cli.config import resolve
 from nmt_cli.corpus import Spec, parse_spec, read_pairs
+from nmt_cli.corpus.cleaning import normalization_of
 from nmt_cli.corpus.duplicates import fingerprints
+from nmt_cli.corpus.spec import MAX_WEIGHT, split_options
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.files.atomic import new_file
 from nmt_cli.files.byte_stream import Progress
 from nmt_cli.files.languages import text_names
-from nmt_cli.recipe.definition import BackTranslation, NamedRecipe
+from nmt_cli.recipe.definition import BackTranslation, NamedRecipe, Verdict, check_score
 from nmt_cli.recipe.plan import Choices, RecipePlan, RecipeStep, fingerprint_of, refuse_links
-from nmt_cli.recipe.sources import SETS, Corpora, Report, is_hub, read_specs
+from nmt_cli.recipe.sources import SETS, Corpora, Report, hub_files, is_remote, read_specs
 
 _SMOKE_LINES = 100
 
@@ -35,7 +39,7 @@ def make_plan(named: NamedRecipe, corpora: Corpora, choices: Choices) -> RecipeP
         return BackTranslationPlan(named, corpora, choices)
     if choices.sample:
         raise UsageError(
-            "--sample needs text to translate back",
+            "--sample applies only to back-translation",
             hint="add --monolingual SPEC, text in the target language",
         )
     return RecipePlan(named, corpora, choices)
@@ -57,9 +61,15 @@ class BackTranslationPlan(RecipePlan):
                 "back-translation needs validation and test sets that are not held out from the training text",
                 hint="choose a recipe with fixed sets, or add their files to the folder of --data",
             )
+        if named.expected.metric == "accuracy":
+            raise UsageError(
+                f"--monolingual: the targets of {named.name} are labels, so there is nothing to translate back",
+                hint="leave it out, or choose another recipe",
+            )
         self._source_lang, self._target_lang = named.recipe.languages
         self._specs = [self._monolingual_spec(text) for text in choices.monolingual]
         self._weight = self._method.weight * self._weight_of_specs()
+        self._check_tag()
         folder = choices.out / "back-translation"
         self._plain, self._reverse_data, self._reverse_run = folder / "text", folder / "data", folder / "run"
         self._monolingual = self._plain / f"monolingual.{self._target_lang}"
@@ -70,8 +80,6 @@ class BackTranslationPlan(RecipePlan):
     def _monolingual_spec(self, text: str) -> Spec:
         lang = self._target_lang
         forms = f"such as a file, x.tsv#2 or hf:ID#{lang}"
-        if self._choices.smoke and is_hub(text) and "@streaming=" not in text:
-            text += "@streaming=true"  # a smoke run needs a few lines only
         try:
             spec = parse_spec(text, source_lang="", target_lang=lang)
         except (UsageError, CorpusError) as error:
@@ -83,7 +91,7 @@ class BackTranslationPlan(RecipePlan):
                 "--monolingual -: standard input cannot be read again when the recipe continues",
                 hint="write it to a file first",
             )
-        return spec
+        return replace(spec, streaming=spec.kind == "hub" and (spec.streaming or self._choices.smoke))
 
     def _weight_of_specs(self) -> float:
         weights = {spec.weight for spec in self._specs}
@@ -92,16 +100,32 @@ class BackTranslationPlan(RecipePlan):
                 "--monolingual: all texts become one corpus, so they need the same @weight",
                 hint="repeat it after each of them",
             )
-        return weights.pop() if weights else 1.0
+        weight = weights.pop() if weights else 1.0
+        if weight * self._method.weight > MAX_WEIGHT:
+            raise UsageError(
+                f"--monolingual: @weight times the weight of the recipe, {self._method.weight:g}, is more than "
+                f"{MAX_WEIGHT:g}",
+                hint="choose a lower weight",
+            )
+        return weight
+
+    def _check_tag(self) -> None:
+        data = resolve(None, self._settings["preprocess"]).config.data
+        changed = normalization_of(data)(self._method.tag)
+        if changed != self._method.tag:
+            raise UsageError(
+                f"data.* settings change {self._method.tag}, the tag of back-translations, to {changed!r}",
+                hint="leave it out of data.normalization and data.placeholder_patterns",
+            )
 
     @property
     def is_remote(self) -> bool:
         """See RecipePlan."""
-        return super().is_remote or any(is_hub(spec.text) for spec in self._specs)
+        return super().is_remote or any(is_remote(spec.text) for spec in self._specs)
 
-    def number_of_steps(self) -> int:
-        """The recipe's own and three more."""
-        return 3 + super().number_of_steps()
+    def verdict(self) -> Verdict:
+        """See RecipePlan."""
+        return check_score(self._named.expected, self.run, more_text=bool(self._specs))
 
     def steps(self) -> Iterator[RecipeStep]:
         """The reverse model and its translations, then the steps of the recipe."""
@@ -112,8 +136,8 @@ class BackTranslationPlan(RecipePlan):
 
     def preprocess_reverse(self) -> RecipeStep:
         """The parallel text with source and target exchanged."""
-        train, valid, test = (self._plain_spec(name, reverse=True) for name in SETS)
-        corpora = Corpora((train,), (valid,), (test,))
+        train, valid, test = (self._plain_specs(name, reverse=True) for name in SETS)
+        corpora = Corpora(train, valid, test)
         languages = self._target_lang, self._source_lang
         return self._preprocess_step(
             "reverse data", languages, corpora, self._reverse_data, self._parallel_fingerprint()
@@ -136,59 +160,70 @@ class BackTranslationPlan(RecipePlan):
 
     def preprocess(self) -> RecipeStep:
         """The parallel text and the synthetic pairs."""
-        tag = f"@tag={self._method.tag}" if self._method.tag else ""
-        synthetic = f"{self._synthetic},{self._monolingual}@weight={self._weight:g}{tag}"
-        train, valid, test = map(self._plain_spec, SETS)
-        corpora = Corpora((train, synthetic), (valid,), (test,))
+        options = f"@weight={self._weight:g}@tag={self._method.tag}"
+        train, valid, test = map(self._plain_specs, SETS)
+        corpora = Corpora((*train, f"{self._synthetic},{self._monolingual}{options}"), valid, test)
         languages = self._named.recipe.languages
         return self._preprocess_step(
             "preprocess", languages, corpora, self.data, self.back_translate().fingerprint
         )
 
-    def _plain_files(self, name: str) -> list[Path]:
-        return [self._plain / file for file in text_names(name, *self._named.recipe.languages)]
+    def _plain_files(self, name: str) -> list[list[Path]]:
+        """The source and target file of each corpus of a set."""
+        corpora = len(self._fetched().of(name))
+        names = [name] if corpora == 1 else [f"{name}-{number + 1}" for number in range(corpora)]
+        languages = self._named.recipe.languages
+        return [[self._plain / file for file in text_names(each, *languages)] for each in names]
 
-    def _plain_spec(self, name: str, *, reverse: bool = False) -> str:
-        files = self._plain_files(name)
-        return ",".join(map(str, reversed(files) if reverse else files))
+    def _plain_specs(self, name: str, *, reverse: bool = False) -> tuple[str, ...]:
+        """The plain files of a set as SPECs; a weight stays, a tag is for sources only."""
+        specs = []
+        for files, original in zip(self._plain_files(name), self._fetched().of(name), strict=True):
+            options = split_options(original)[1]
+            kept = [key for key in ("weight", "tag")[: 1 if reverse else 2] if key in options]
+            paths = ",".join(map(str, reversed(files) if reverse else files))
+            specs.append("".join([paths, *(f"@{key}={options[key]}" for key in kept)]))
+        return tuple(specs)
 
     def _parallel_fingerprint(self) -> str:
         return fingerprint_of([super().fetch_fingerprint(), self._method.share])
 
     def fetch_fingerprint(self) -> str:
         """Identifies the parallel and the monolingual text."""
-        files = [[str(path.resolve()), path.stat().st_size] for spec in self._specs for path in spec.paths]
+        paths = [path for spec in self._specs for path in (spec.paths or hub_files(spec.text))]
+        files = [[str(path.resolve()), path.stat().st_size] for path in paths]
         choices = [asdict(replace(spec, text="", paths=(), weight=1.0)) for spec in self._specs]
         return fingerprint_of([self._parallel_fingerprint(), files, choices])
 
     def is_fetched(self) -> bool:
         """Whether the plain files are there, too."""
-        plain = [self._monolingual, *(path for name in SETS for path in self._plain_files(name))]
+        plain = [self._monolingual, *(path for name in SETS for path in chain(*self._plain_files(name)))]
         return super().is_fetched() and all(path.exists() for path in plain)
 
-    def fetch(self, report: Report) -> None:
+    def _write_text(self, report: Report) -> None:
         """Fetch the corpora, and write them and the monolingual text as plain files."""
-        super().fetch(report)
+        super()._write_text(report)
         self._plain.mkdir(parents=True, exist_ok=True)
-        for name in SETS:
-            report(Progress(f"writing {name}", 0))
-            self._write_pairs(name)
-        if self._specs:
-            texts = chain.from_iterable(map(_lines_of, self._specs))
-            with _new_text(self._monolingual) as file:
-                file.writelines(islice(texts, _SMOKE_LINES if self._choices.smoke else None))
-        if not self._monolingual.stat().st_size:
-            raise CorpusError(
-                "there is no monolingual text to translate back", hint="give other text with --monolingual"
-            )
+        with _new_text(self._monolingual) as monolingual:
+            if self._specs:
+                report(Progress("writing monolingual text", 0))
+                texts = chain.from_iterable(map(_lines_of, self._specs))
+                monolingual.writelines(islice(texts, _SMOKE_LINES if self._choices.smoke else None))
+            for name in SETS:
+                report(Progress(f"writing {name}", 0))
+                for spec, files in zip(self._fetched().of(name), self._plain_files(name), strict=True):
+                    self._write_pairs(spec, files, monolingual, self._method.share * (name == "train"))
+            if not monolingual.tell():
+                raise CorpusError(
+                    "there is no monolingual text to translate back",
+                    hint="give other text with --monolingual",
+                )
 
-    def _write_pairs(self, name: str) -> None:
-        """The pairs of a set; of those that are held back from training, only the target side."""
-        share = self._method.share if name == "train" else 0.0
+    def _write_pairs(self, spec: str, files: Sequence[Path], monolingual: TextIO, share: float) -> None:
+        """The pairs of a corpus; of a share of them, only the target side."""
         with ExitStack() as stack:
-            source, target = (stack.enter_context(_new_text(path)) for path in self._plain_files(name))
-            monolingual = stack.enter_context(_new_text(self._monolingual)) if share else target
-            for pair in read_specs(self._fetched().of(name), self._named.recipe):
+            source, target = (stack.enter_context(_new_text(path)) for path in files)
+            for pair in read_specs([spec], self._named.recipe):
                 if share and _draw(pair[1]) < share:
                     monolingual.write(f"{pair[1]}\n")
                 else:

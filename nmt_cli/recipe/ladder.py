@@ -111,7 +111,7 @@ class LadderPlan(StepPlan):
         return self._choices.out / f"{rung.name}.json"
 
     def steps(self) -> Iterator[RecipeStep]:
-        """All commands; each is created when the one before it is done."""
+        """See StepPlan."""
         yield self._generate()
         yield self._preprocess()
         for rung in self._ladder.rung:
@@ -120,10 +120,6 @@ class LadderPlan(StepPlan):
         yield self._evaluate("beam", self._ladder.beam_size)
         for rung in self._ladder.rung:
             yield self._explain(rung)
-
-    def number_of_steps(self) -> int:
-        """How many commands there are."""
-        return 4 + 2 * len(self._ladder.rung)
 
     def _generate(self) -> RecipeStep:
         size = SMOKE_PAIRS if self._choices.smoke else self._ladder.pairs

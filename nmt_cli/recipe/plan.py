@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from nmt_cli.errors import DirectoryError, UsageError
 from nmt_cli.files.atomic import MANIFEST
 from nmt_cli.files.guarded import GuardedDirectory
 from nmt_cli.files.languages import text_names
-from nmt_cli.recipe.definition import NamedRecipe, assignments
+from nmt_cli.recipe.definition import NamedRecipe, Verdict, assignments, check_score
 from nmt_cli.recipe.sources import SETS, Corpora, Report, fetch, fetched, local_sizes
 from nmt_cli.recipe.step_log import StepLog
 
@@ -87,13 +88,21 @@ class RecipeStep:
         return shlex.join([*program, *self.arguments]) + redirection
 
 
-class StepPlan:
+class StepPlan(ABC):
     """Creates steps, one at a time, since a step depends on the output of the previous one."""
 
     def __init__(self, choices: Choices) -> None:
         self._choices = choices
         refuse_links(choices.out)
         self._log = StepLog(choices.out)
+
+    @abstractmethod
+    def steps(self) -> Iterator[RecipeStep]:
+        """All commands; each is created when the one before it is done."""
+
+    def number_of_steps(self) -> int:
+        """How many commands there are."""
+        return sum(1 for _ in self.steps())
 
     def is_done(self, step: RecipeStep) -> bool:
         """Whether its output exists and was made with the same inputs and settings."""
@@ -104,9 +113,9 @@ class StepPlan:
         if self._log.state(step.name, step.fingerprint) != "begun":
             self._log.note(step.name, step.fingerprint, "begun", before=_identity(step.output))
 
-    def finish(self, name: str, fingerprint: str) -> None:
+    def finish(self, step: RecipeStep) -> None:
         """Record that a step is done."""
-        self._log.note(name, fingerprint, "done")
+        self._log.note(step.name, step.fingerprint, "done")
 
     def protect_other(self, step: RecipeStep) -> None:
         """Raise an error if the step would replace data or a model made with other settings, unless asked to."""
@@ -237,18 +246,24 @@ class RecipePlan(StepPlan):
 
     def fetch(self, report: Report) -> None:
         """Download and write what `preprocess` reads."""
+        fingerprint = self.fetch_fingerprint()
+        self._log.note("fetch", fingerprint, "begun")  # so that half-written text is not taken for complete
+        self._write_text(report)
+        self._log.note("fetch", fingerprint, "done")
+
+    def _write_text(self, report: Report) -> None:
         fetch(self.corpora, self._named.recipe, self.text, smoke=self._choices.smoke, report=report)
 
     def steps(self) -> Iterator[RecipeStep]:
-        """All commands; each is created when the one before it is done."""
+        """See StepPlan."""
         yield self.preprocess()
         yield self.train()
         yield self.translate()
         yield self.evaluate()
 
-    def number_of_steps(self) -> int:
-        """How many commands there are."""
-        return 4
+    def verdict(self) -> Verdict:
+        """Whether the score is as expected."""
+        return check_score(self._named.expected, self.run)
 
     def preprocess(self) -> RecipeStep:
         """From text to a data directory."""

@@ -51,8 +51,7 @@ class Corpora:
     @property
     def remote(self) -> bool:
         """Whether anything comes from the hub or from the web."""
-        specs = [spec for name in SETS for spec in self.of(name)]
-        return any(is_web(spec) or (is_hub(spec) and not _is_local_hub(spec)) for spec in specs)
+        return any(is_remote(spec) for name in SETS for spec in self.of(name))
 
 
 def is_web(spec: str) -> bool:
@@ -63,6 +62,16 @@ def is_web(spec: str) -> bool:
 def is_hub(spec: str) -> bool:
     """Whether this is read by `datasets`."""
     return spec.startswith(HUB)
+
+
+def is_remote(spec: str) -> bool:
+    """Whether this comes from the hub or from the web."""
+    return is_web(spec) or (is_hub(spec) and not Path(_dataset(spec)).exists())
+
+
+def hub_files(spec: str) -> list[Path]:
+    """The files of a local copy of a dataset."""
+    return sorted(path for path in Path(_dataset(spec)).rglob("*") if path.is_file())
 
 
 def is_demo(spec: str) -> bool:
@@ -100,7 +109,7 @@ def local_sizes(corpora: Corpora, recipe: Recipe) -> list[int]:
             if is_web(spec) or is_demo(spec):
                 continue
             if is_hub(spec):
-                paths += sorted(path for path in Path(_dataset(spec)).rglob("*") if path.is_file())
+                paths += hub_files(spec)
             else:
                 paths += [path for path in _files(spec, recipe) if path is not None]
     return [path.stat().st_size for path in paths]
@@ -211,10 +220,6 @@ def _on_disk(spec: str, folder: Path) -> str:
     body, *options = spec.removeprefix(HUB).split("@")
     kept = [option for option in options if not option.startswith("revision=")]
     return "@".join([f"{HUB}{folder}{body.removeprefix(_dataset(spec))}", *kept])
-
-
-def _is_local_hub(spec: str) -> bool:
-    return Path(_dataset(spec)).exists()
 
 
 def file_name(address: str) -> str:

@@ -89,7 +89,7 @@ def test_standard_input_is_read_line_by_line(monkeypatch: pytest.MonkeyPatch) ->
             "choose a field with #FIELD; fields are de, text",
         ),
         ("broken.jsonl", "most rows are not JSON", 'such as {"de": "…"}'),
-        ("train@tag=<BT>", "monolingual text has none", "--source-lang"),
+        ("train@tag=<BT>", "monolingual text has no source side", "--source-lang"),
         ("hf:x.jsonl#words", "has no column words", "choose one with hf:…#COLUMN"),
     ],
 )

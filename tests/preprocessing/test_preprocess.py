@@ -194,6 +194,21 @@ class TestTags:
         valid = write_pairs(tmp_path / "valid", [("neu", "new")])
         card = run(None, "data.test_size=0", train=[plain, f"{synthetic}@tag=<BT>"], valid=[valid])
         assert card.drop_log.counts == {"copy_of_source": 1, "duplicate": 1, "in_heldout": 1}
+        assert [warning.name for warning in card.warnings] == ["few-tagged-pairs"]
+
+    def test_a_reference_is_no_target_of_a_tagged_corpus(self, tmp_path: Path, run: Runner) -> None:
+        plain = write_pairs(tmp_path / "plain", [*numbered(30), ("echt", "reference 1")])
+        synthetic = [(f"Quelle {n}", f"reference {n}") for n in range(6)]
+        heldout = [
+            write_pairs(tmp_path / name, [(f"{name} {n}", f"reference {n}")])
+            for n, name in enumerate(["valid", "test"])
+        ]
+        train = [plain, write_pairs(tmp_path / "synthetic", synthetic) + "@tag=<BT>"]
+        card = run(None, train=train, valid=heldout[:1], test=heldout[1:])
+        kept = [target for _, target in pairs_of(DataDirectory.open(tmp_path / "out").train)]
+        assert kept[30:] == ["reference 1", *(f"reference {n}" for n in range(2, 6))]
+        assert card.drop_log.counts == {"in_heldout": 2}
+        assert card.warnings == []
 
     @pytest.mark.parametrize("name", ["valid", "test"])
     def test_only_training_text_is_tagged(self, tmp_path: Path, run: Runner, name: str) -> None:
@@ -230,7 +245,7 @@ class TestTags:
         spec = write_pairs(tmp_path / "plain", numbered(2))
         links = tmp_path / "links"
         links.write_text("0-0\n0-0\n", "utf-8")
-        with pytest.raises(UsageError, match="the tag is one more word"):
+        with pytest.raises(UsageError, match="the tag adds a word"):
             run(None, train=[f"{spec}@tag=<BT>"], alignments=[links])
 
 

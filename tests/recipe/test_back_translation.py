@@ -1,6 +1,7 @@
 """Back-translation: which text the two models are trained on, and which commands run."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
 
@@ -8,11 +9,12 @@ import numpy as np
 import pytest
 
 from nmt_cli.config import resolve
-from nmt_cli.corpus.cleaning import Normalization, placeholder_symbols, read_replacements
+from nmt_cli.corpus.cleaning import normalization_of
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.errors import ConfigError, CorpusError, DirectoryError, NmtError, UsageError
 from nmt_cli.recipe import Choices, RecipePlan, choose_corpora, find_recipe, make_plan, recipe_names
-from nmt_cli.recipe.definition import BackTranslation, NamedRecipe, assignments
+from nmt_cli.recipe.definition import BackTranslation, Band, NamedRecipe, assignments
+from nmt_cli.run.logs import ScoresLog
 from tests.cli.conftest import Run
 
 from .conftest import RECIPE
@@ -99,6 +101,65 @@ def test_monolingual_text_is_translated_back_tagged_and_trained_on(
     assert len(lines(made / "text" / "train.en")) == 300
 
 
+def test_text_that_was_written_for_other_options_is_not_used(
+    numbers: NamedRecipe, text: Path, monolingual: Path, tmp_path: Path
+) -> None:
+    out, blank = tmp_path / "out", tmp_path / "blank.en"
+    blank.write_text("\n", "utf-8")
+    mine = plan(numbers, text, out, str(monolingual))
+    mine.fetch(lambda progress: None)
+    assert plan(numbers, text, out, str(monolingual)).is_fetched()
+    with pytest.raises(CorpusError, match="no monolingual text"):
+        plan(numbers, text, out, str(blank)).fetch(lambda progress: None)
+    assert not plan(numbers, text, out, str(monolingual)).is_fetched()
+    assert not plan(numbers, text, out, str(blank)).is_fetched()
+
+
+def test_every_corpus_keeps_its_weight_and_its_tag(
+    numbers: NamedRecipe, text: Path, monolingual: Path, tmp_path: Path
+) -> None:
+    corpora = choose_corpora(numbers, text, smoke=False)
+    (train,) = corpora.train
+    corpora = replace(corpora, train=(f"{train}@weight=3@tag=<old>", f"{text / 'valid'}"))
+    mine = make_plan(numbers, corpora, Choices(out=tmp_path / "out", monolingual=[str(monolingual)]))
+    mine.fetch(lambda progress: None)
+    made = tmp_path / "out" / "back-translation" / "text"
+    assert lines(made / "train-1.de") == lines(text / "train.de")
+    assert lines(made / "train-2.en") == lines(text / "valid.en")
+    reverse, forward = (list(mine.steps())[index].arguments for index in (0, 3))
+    assert f"{made / 'train-1.en'},{made / 'train-1.de'}@weight=3" in reverse
+    assert f"{made / 'train-1.de'},{made / 'train-1.en'}@weight=3@tag=<old>" in forward
+    assert f"{made / 'train-2.de'},{made / 'train-2.en'}" in forward
+
+
+def test_a_changed_local_dataset_is_other_text(numbers: NamedRecipe, text: Path, tmp_path: Path) -> None:
+    (tmp_path / "dataset").mkdir()
+    rows = tmp_path / "dataset" / "train.jsonl"
+    rows.write_text('{"text": "one"}\n', "utf-8")
+    spec = f"hf:{tmp_path / 'dataset'}#text"
+    mine = plan(numbers, text, tmp_path / "out", spec)
+    assert not mine.is_remote
+    before = mine.fetch_fingerprint()
+    rows.write_text('{"text": "one"}\n{"text": "two"}\n', "utf-8")
+    assert plan(numbers, text, tmp_path / "out", spec).fetch_fingerprint() != before
+
+
+def test_more_text_is_not_expected_to_reach_the_same_score(
+    numbers: NamedRecipe, text: Path, monolingual: Path, tmp_path: Path
+) -> None:
+    band = Band(low=90, high=95, scores=(93,), hardware="", time="", version="")
+    numbers = replace(numbers, expected=numbers.expected.model_copy(update={"band": band}))
+    signature = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
+    record = {"sentences": 5, "scores": [{"metric": "BLEU", "score": 12.3, "signature": signature}]}
+    (tmp_path / "out" / "run").mkdir(parents=True)
+    ScoresLog(tmp_path / "out" / "run").append(record)
+    alone = plan(numbers, text, tmp_path / "out").verdict()
+    more = plan(numbers, text, tmp_path / "out", str(monolingual)).verdict()
+    assert not alone.passed
+    assert more.passed
+    assert more.sentence == "BLEU 12.3 on numbers; 90.0–95.0 is expected without the additional text"
+
+
 @pytest.mark.usefixtures("recipes")
 def test_results_of_the_plain_recipe_are_kept(
     nmt: Run, text: Path, monolingual: Path, tmp_path: Path
@@ -156,8 +217,7 @@ def test_the_settings_of_every_recipe_leave_its_tag_alone(name: str) -> None:
     recipe = find_recipe(name).recipe
     tag = (recipe.back_translation or BackTranslation()).tag
     data = resolve(None, assignments(recipe.settings)).config.data
-    replacements = read_replacements(data.normalization) if data.normalization else ()
-    assert Normalization(data.lowercase, replacements, placeholder_symbols(data))(tag) == tag
+    assert normalization_of(data)(tag) == tag
 
 
 def test_half_of_the_pairs_give_only_their_target_side(
@@ -207,7 +267,7 @@ def test_both_models_have_the_settings_of_the_recipe(
 
 class TestMistakes:
     def test_sampling_needs_monolingual_text(self, numbers: NamedRecipe, text: Path, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match="--sample needs text"):
+        with pytest.raises(UsageError, match="--sample applies only"):
             plan(numbers, text, tmp_path / "out", sample=True)
 
     @pytest.mark.parametrize(
@@ -232,6 +292,31 @@ class TestMistakes:
     ) -> None:
         with pytest.raises(UsageError, match="the same @weight"):
             plan(numbers, text, tmp_path / "out", f"{monolingual}@weight=2", str(monolingual))
+
+    def test_a_weight_is_not_too_large(self, halves: NamedRecipe, text: Path, tmp_path: Path) -> None:
+        own = halves.recipe.model_copy(update={"back_translation": BackTranslation(weight=1000)})
+        spec = f"{text / 'train.en'}@weight=1000"
+        with pytest.raises(UsageError, match="@weight times the weight of the recipe"):
+            plan(replace(halves, recipe=own), text, tmp_path / "out", spec)
+
+    def test_a_tag_that_settings_change_is_an_error_before_anything_runs(
+        self, numbers: NamedRecipe, text: Path, monolingual: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "table.tsv").write_text("bt\tBT\n", "utf-8")
+        choices = Choices(
+            out=tmp_path / "out",
+            monolingual=[str(monolingual)],
+            settings=[f"data.normalization={tmp_path / 'table.tsv'}"],
+        )
+        with pytest.raises(UsageError, match="the tag of back-translations, to '⟨BT⟩'"):
+            make_plan(numbers, choose_corpora(numbers, text, smoke=False), choices)
+
+    def test_labels_cannot_be_translated_back(
+        self, numbers: NamedRecipe, text: Path, monolingual: Path, tmp_path: Path
+    ) -> None:
+        expected = numbers.expected.model_copy(update={"metric": "accuracy"})
+        with pytest.raises(UsageError, match="are labels"):
+            plan(replace(numbers, expected=expected), text, tmp_path / "out", str(monolingual))
 
     def test_nothing_is_written_through_a_link(
         self, numbers: NamedRecipe, text: Path, monolingual: Path, tmp_path: Path
@@ -281,4 +366,4 @@ class TestMistakes:
     def test_a_ladder_has_none(self, nmt: Run, options: list[str]) -> None:
         found = nmt("recipe", "ladder", *options)
         assert found.code == 2
-        assert "has no back-translation" in found.error
+        assert "does not support back-translation" in found.error

@@ -72,7 +72,7 @@ def test_a_step_is_done_if_its_output_exists_and_has_the_same_settings(
         mine.begin(step)
         pretend(step)
         assert not mine.is_done(getattr(plan(numbers, text, out), name)())
-        mine.finish(step.name, step.fingerprint)
+        mine.finish(step)
         assert mine.is_done(getattr(plan(numbers, text, out), name)())
     other = plan(numbers, text, out, "train.seed=2")
     assert other.is_done(other.preprocess())
@@ -85,7 +85,7 @@ def test_changed_text_is_always_detected(numbers: NamedRecipe, text: Path, out: 
     mine = plan(numbers, text, out)
     step = mine.preprocess()
     pretend(step)
-    mine.finish(step.name, step.fingerprint)
+    mine.finish(step)
     with (text / "train.de").open("a") as german, (text / "train.en").open("a") as english:
         german.write("neu\n")
         english.write("new\n")
@@ -109,7 +109,7 @@ def test_a_replacement_that_was_killed_early_does_not_resume_the_old_run(
 ) -> None:
     old = plan(numbers, text, out)
     pretend(old.train(), "old")
-    old.finish("train", old.train().fingerprint)
+    old.finish(old.train())
 
     new = plan(numbers, text, out, "train.seed=2", overwrite=True)
     assert new.train().arguments[-1] == "--overwrite"

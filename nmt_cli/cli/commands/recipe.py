@@ -112,7 +112,6 @@ def _fetch(plan: "RecipePlan", count: int, *, smoke: bool) -> None:
     _say(1, count, f"fetch: {what}{', a few hundred pairs' if smoke else ''}")
     with StageProgress(Verbosity.NORMAL) as progress:
         plan.fetch(lambda report: progress.update(report.stage, report.done, report.total))
-    plan.finish("fetch", plan.fetch_fingerprint())
 
 
 def _do(step: "RecipeStep", plan: "StepPlan", number: int, steps: int) -> None:
@@ -127,7 +126,7 @@ def _do(step: "RecipeStep", plan: "StepPlan", number: int, steps: int) -> None:
     if code:
         messages().print("run the same command again to continue from here")
         raise typer.Exit(code)
-    plan.finish(step.name, step.fingerprint)
+    plan.finish(step)
 
 
 def _run_here(step: "RecipeStep") -> int:
@@ -156,13 +155,11 @@ def _run_processes(step: "RecipeStep") -> int:
 
 
 def _conclude(found: "NamedRecipe", plan: "RecipePlan", *, smoke: bool) -> None:
-    from nmt_cli.recipe import check_score
-
     messages().print(f"translations: {plan.hypotheses}\nreport: {plan.report}\nrun: {plan.run}")
     if smoke:
         typer.echo(f"{found.name}: every step works; the score of a smoke run is meaningless")
         return
-    verdict = check_score(found.expected, plan.run)
+    verdict = plan.verdict()
     typer.echo(verdict.sentence)
     for note in verdict.notes:
         typer.echo(f"  {note}")
@@ -183,7 +180,7 @@ def _ladder(name: str, data: Path | None, choices: "Choices", *, dry_run: bool) 
         raise UsageError(f"--data: {name} generates its own text", hint="leave out --data")
     if choices.monolingual or choices.sample:
         option = "--monolingual" if choices.monolingual else "--sample"
-        raise UsageError(f"{option}: {name} has no back-translation", hint=f"leave out {option}")
+        raise UsageError(f"{option}: {name} does not support back-translation", hint=f"leave out {option}")
     plan = LadderPlan(ladder, choices)
     if dry_run:
         for step in plan.steps():

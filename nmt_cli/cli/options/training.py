@@ -113,7 +113,11 @@ SampleBackTranslations = Annotated[
 ]
 RecipeOut = Annotated[
     Path | None,
-    output("--out -o DIR", "Directory for all results.", show_default="runs/NAME"),
+    output(
+        "--out -o DIR",
+        "Directory for all results.",
+        show_default="runs/NAME, plus -back-translation or -smoke",
+    ),
 ]
 RecipeOverwrite = Annotated[
     bool, output("--overwrite", "Replace data and models made with different settings.")
