@@ -10,6 +10,7 @@ from nmt_cli.config import ModelConfig
 from nmt_cli.data.batches import Batch
 from nmt_cli.model import Seq2Seq, build_model
 from nmt_cli.model.decoder import RecurrentDecoder
+from nmt_cli.model.device import use_fast_products
 from peers.batches import PAD, Pairs, Shape
 
 
@@ -17,6 +18,7 @@ def build(
     vocabulary: int, embedding: int, hidden: int, preset: str, **settings: Any
 ) -> tuple[nn.Module, Callable[[Pairs], Tensor]]:
     """The model of a preset and its loss, per token as the trainer divides it."""
+    use_fast_products()  # as every command does
     sizes = {"embedding_size": embedding, "hidden_size": hidden, "tied_embeddings": "none"}
     config = ModelConfig.from_preset(preset, dropout=0.0, **sizes | settings)
     model = build_model(

@@ -11,13 +11,16 @@ position after the normalizer (`pick`), and coverage is a score function that se
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from nmt_cli.config.model import ModelConfig
+from nmt_cli.model.device import has_fast_products
 from nmt_cli.model.scores import SCORES, Additive, AttentionScore, CoverageScore, Sizes
 
 StepsT = TypeVar("StepsT", bound=tuple[Any, ...])
@@ -301,7 +304,10 @@ def fused_attention(
     `causal`: query t sees only the first t positions.
     """
     seen = None if mask is None else mask[:, None, None]  # (B, 1, 1, S)
-    return join_heads(scaled_dot_product_attention(queries, keys, values, seen, is_causal=causal))
+    # The kernel for CPUs computes many small products, each of which oneDNN would prepare anew.
+    plain = queries.is_cpu and queries.dtype == torch.float32 and has_fast_products()
+    with sdpa_kernel(SDPBackend.MATH) if plain else nullcontext():
+        return join_heads(scaled_dot_product_attention(queries, keys, values, seen, is_causal=causal))
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:

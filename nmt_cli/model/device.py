@@ -2,6 +2,9 @@
 
 import ctypes
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -10,11 +13,13 @@ from nmt_cli.errors import UsageError
 
 
 def choose_device(name: str, local_rank: int = 0) -> torch.device:
-    """The device named by `--device`; `auto` is the GPU of this process (`local_rank`) if there is one."""
+    """The device named by `--device`, made ready; `auto` is the GPU of this process (`local_rank`) if there is one."""
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     others = ["cpu", "mps"] if torch.backends.mps.is_available() else ["cpu"]
     if name == "auto" and not gpus:
-        return torch.device(others[-1])
+        name = others[-1]
+    if name == "cpu":
+        use_fast_products()
     if name in others:
         return torch.device(name)
     wanted = f"cuda:{local_rank}" if name in ("auto", "cuda") and gpus else name
@@ -25,6 +30,41 @@ def choose_device(name: str, local_rank: int = 0) -> torch.device:
         raise UsageError(f"no such device: {wanted}", hint=hint)
     torch.cuda.set_device(wanted)
     return torch.device(wanted)
+
+
+def use_fast_products() -> None:
+    """Let oneDNN compute float32 matrix products on AMD CPUs with AVX-512.
+
+    There MKL, torch's default, uses AVX2 only and is half as fast (docs/benchmarks.md). What torch calls permission to
+    use bf16 is what selects oneDNN. It computes in bf16 only on CPUs with AMX, which are excluded.
+    """
+    switch = _switch()
+    if switch is not None and mkl_lacks_avx512(_processor()):
+        switch.fp32_precision = "bf16"
+
+
+def has_fast_products() -> bool:
+    """Whether oneDNN computes float32 matrix products."""
+    switch = _switch()
+    return switch is not None and switch.fp32_precision == "bf16"
+
+
+def mkl_lacks_avx512(processor: str) -> bool:
+    """Whether MKL does not use the AVX-512 of this CPU, which has no AMX; `processor` is an entry of /proc/cpuinfo."""
+    words = set(processor.split())
+    return {"AuthenticAMD", "avx512f"} <= words and not any(word.startswith("amx") for word in words)
+
+
+def _switch() -> Any:
+    return getattr(torch.backends.mkldnn, "matmul", None)  # since torch 2.9
+
+
+@cache
+def _processor() -> str:
+    try:
+        return Path("/proc/cpuinfo").read_text("utf-8").partition("\n\n")[0]
+    except (OSError, UnicodeDecodeError):  # not Linux
+        return ""
 
 
 def set_threads(count: int | None) -> None:
