@@ -121,6 +121,7 @@ e_ti = v · tanh(W s¹_t + U h_i);   α_t = softmax(e_t);   c_t = Σ_i α_ti h_i
 x²_t = s¹_t;   xˡ⁺¹_t = xˡ_t + LSTMˡ([xˡ_t; c_t], sˡ_{t-1})      every layer over all t in one call
 p(y_t) = softmax(W x_t)""",
         settings={
+            "hidden_size": 256,  # with 512, eight layers are too slow for a laptop
             "encoder_layers": 4,
             "decoder_layers": 4,
             "bidirectional": "first",
