@@ -1,6 +1,7 @@
 """What all tests share: the real corpora and a browser, where they are."""
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,14 @@ def _own_home_directories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):
             patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _precision_of_torch() -> Iterator[None]:
+    """Commands change this setting for their whole process, which here goes on with other tests."""
+    yield
+    if torch := sys.modules.get("torch"):
+        torch.set_float32_matmul_precision("highest")
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ OPERATIONS = 1e12  # the unit in which the limit is told
 
 def measure(seconds: float) -> tuple[float, float]:
     """Operations per second of wall clock and per second of CPU time."""
-    from nmt_cli.model.device import use_fast_products  # which the environments of other toolkits do not have
+    from nmt_cli.model.device import use_fast_products  # other toolkits' environments lack nmt_cli
 
     use_fast_products()
     a, b = torch.ones(_SIZE, _SIZE), torch.ones(_SIZE, _SIZE)

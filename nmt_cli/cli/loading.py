@@ -34,13 +34,12 @@ class ModelLoader(NamedTuple):
         self, runs: Sequence[Path], search: dict[str, Any], *, language_model: bool = False
     ) -> "Translator":
         """The translator of one run, or of an ensemble."""
-        from nmt_cli.model.device import set_threads
+        from nmt_cli.model.device import prepare_device
         from nmt_cli.translator import Translator
 
-        set_threads(self.threads)
         translator = Translator.load(
             *runs,
-            device=self.device,
+            device=prepare_device(self.device, self.threads),
             search=search,
             int8=self.int8,
             batch_tokens=self.batch_tokens,

@@ -37,11 +37,11 @@ def explain_images(
     from nmt_cli.cli.display.explanation import show_image
     from nmt_cli.drawing.images import film_strip
     from nmt_cli.explanation.images import explain_image, image_page, images_json
-    from nmt_cli.model.device import choose_device, set_threads
+    from nmt_cli.model.device import prepare_device
     from nmt_cli.translator import Captioner
 
-    set_threads(threads)
-    captioners = [(each, Captioner.load(each, search=search, device=choose_device(device))) for each in runs]
+    place = prepare_device(device, threads)
+    captioners = [(each, Captioner.load(each, search=search, device=place)) for each in runs]
     found = [
         explain_image(captioner, image, title=f"{each.name}: {image.name}")
         for image in images
@@ -76,11 +76,10 @@ def explain_recordings(
 
     from nmt_cli.cli.display.explanation import show_recording
     from nmt_cli.explanation.recordings import explain_recording, recording_page, recordings_json
-    from nmt_cli.model.device import choose_device, set_threads
+    from nmt_cli.model.device import prepare_device
     from nmt_cli.translator import Transcriber
 
-    set_threads(threads)
-    transcriber = Transcriber.load(run, search=search, device=choose_device(device))
+    transcriber = Transcriber.load(run, search=search, device=prepare_device(device, threads))
     if "svg" in files and not transcriber.has_attention:
         raise UsageError(f"{run} has no attention, so there is no heat map to draw", hint="omit --svg")
     paths = [Path(argument) for argument in arguments]

@@ -25,7 +25,6 @@ sources; `@revision=…`, `@data_files=…` and `@streaming=true` for hf.
 
 import math
 import re
-import unicodedata
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -42,7 +41,6 @@ from nmt_cli.corpus.locate import (
 )
 from nmt_cli.errors import UsageError, closest, did_you_mean
 from nmt_cli.files.byte_stream import cannot_read, check_readable
-from nmt_cli.runtime.placeholders import SYMBOLS
 
 Kind = Literal["files", "tsv", "jsonl", "csv", "archive", "hub", "stdin", "text"] | LocalizationFormat
 
@@ -64,6 +62,7 @@ MAX_WEIGHT = 1000.0  # times that an epoch contains each pair
 
 _KNOWN_OPTION = re.compile(rf"@({'|'.join(OPTIONS)})=")
 _ANY_OPTION = re.compile(r"@([A-Za-z_-]+)=")
+_TAG = re.compile(r"(?=.*[^\W\d_])(<[^\s<>]+>|⟨[^\s⟨⟩]+⟩)")  # with a letter
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ def parse_spec(text: str, *, source_lang: str, target_lang: str) -> Spec:
 
 
 def split_options(text: str) -> tuple[str, dict[str, str]]:
-    """A SPEC without its options, and these. An '@' counts only before a known key and '=': file names may have one."""
+    """Split a SPEC into its body and its options. An '@' counts only before a known key and '=': paths may have one."""
     pattern = _ANY_OPTION if text.startswith("hf:") else _KNOWN_OPTION
     starts = list(pattern.finditer(text))
     options: dict[str, str] = {}
@@ -174,7 +173,7 @@ def _parse_tag(tag: str | None, text: str, source_lang: str) -> str:
         check_tag(tag)
     except ValueError as error:
         raise UsageError(
-            f"{text}: {error}", hint="a tag is one word in brackets, such as @tag=<BT>"
+            f"{text}: {error}", hint="a tag is one word in angle brackets, such as @tag=<BT>"
         ) from None
     return tag
 
@@ -184,16 +183,8 @@ def check_tag(tag: str) -> None:
     if is_reserved(tag):
         raise ValueError(f"the tag {tag!r} is empty, reserved or contains whitespace")
     # A symbol is one token wherever it occurs, so it must not be part of ordinary text.
-    if len(tag) < 3 or not (
-        _is_bracket(tag[0], "<", ("Ps", "Pi")) and _is_bracket(tag[-1], ">", ("Pe", "Pf"))
-    ):
-        raise ValueError(f"the tag {tag!r} is not in brackets")
-    if tag in SYMBOLS:
-        raise ValueError(f"the tag {tag!r} is the symbol of a placeholder")
-
-
-def _is_bracket(character: str, ascii_bracket: str, categories: tuple[str, str]) -> bool:
-    return character == ascii_bracket or unicodedata.category(character) in categories
+    if not _TAG.fullmatch(tag):
+        raise ValueError(f"the tag {tag!r} is not a word in angle brackets")
 
 
 def _parse_hub(text: str, body: str, options: dict[str, str], source_lang: str, target_lang: str) -> Spec:

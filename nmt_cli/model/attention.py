@@ -11,12 +11,10 @@ position after the normalizer (`pick`), and coverage is a score function that se
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from nmt_cli.config.model import ModelConfig
@@ -24,6 +22,8 @@ from nmt_cli.model.device import has_fast_products
 from nmt_cli.model.scores import SCORES, Additive, AttentionScore, CoverageScore, Sizes
 
 StepsT = TypeVar("StepsT", bound=tuple[Any, ...])
+
+_SHORT = 128  # positions; beyond, all weights at once take too much memory
 
 
 def masked_softmax(e: Tensor, mask: Tensor) -> Tensor:
@@ -298,16 +298,19 @@ class HeadedReader(nn.Module):
 def fused_attention(
     queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, *, causal: bool = False
 ) -> Tensor:
-    """softmax(q · K / √d) V in one kernel, which does not return its weights.
+    """softmax(q · K / √d) V without its weights, in one kernel where that is fastest.
 
     Queries (B, n, Q, d), keys and values (B, n, S, d), mask (B, S) true on what may be seen → (B, Q, H).
-    `causal`: query t sees only the first t positions.
+    `causal`: query t sees only the first t positions, and there is no mask.
     """
-    seen = None if mask is None else mask[:, None, None]  # (B, 1, 1, S)
+    assert mask is None or not causal
     # The kernel for CPUs computes many small products, each of which oneDNN would prepare anew.
-    plain = queries.is_cpu and queries.dtype == torch.float32 and has_fast_products()
-    with sdpa_kernel(SDPBackend.MATH) if plain else nullcontext():
-        return join_heads(scaled_dot_product_attention(queries, keys, values, seen, is_causal=causal))
+    if queries.is_cpu and queries.dtype == torch.float32 and keys.shape[2] <= _SHORT and has_fast_products():
+        e = (queries * queries.shape[-1] ** -0.5) @ keys.transpose(-1, -2)  # (B, n, Q, S)
+        seen = e.new_ones(e.shape[-2:], dtype=torch.bool).tril()[None] if causal else mask
+        return join_heads((e.softmax(dim=-1) if seen is None else masked_softmax(e, seen)) @ values)
+    seen = None if mask is None else mask[:, None, None]  # (B, 1, 1, S)
+    return join_heads(scaled_dot_product_attention(queries, keys, values, seen, is_causal=causal))
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:

@@ -4,7 +4,6 @@ import ctypes
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -12,14 +11,21 @@ from nmt_cli.config.defaults import MAX_THREADS
 from nmt_cli.errors import UsageError
 
 
+def prepare_device(name: str, threads: int | None = None, *, local_rank: int = 0) -> torch.device:
+    """The device named by `--device` as all commands use it; changes settings of torch for the whole process."""
+    set_threads(threads)
+    device = choose_device(name, local_rank)
+    if device.type == "cpu":
+        use_fast_products()
+    return device
+
+
 def choose_device(name: str, local_rank: int = 0) -> torch.device:
-    """The device named by `--device`, made ready; `auto` is the GPU of this process (`local_rank`) if there is one."""
+    """The device named by `--device`; `auto` is the GPU of this process (`local_rank`) if there is one."""
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     others = ["cpu", "mps"] if torch.backends.mps.is_available() else ["cpu"]
     if name == "auto" and not gpus:
-        name = others[-1]
-    if name == "cpu":
-        use_fast_products()
+        return torch.device(others[-1])
     if name in others:
         return torch.device(name)
     wanted = f"cuda:{local_rank}" if name in ("auto", "cuda") and gpus else name
@@ -36,27 +42,31 @@ def use_fast_products() -> None:
     """Let oneDNN compute float32 matrix products on AMD CPUs with AVX-512.
 
     There MKL, torch's default, uses AVX2 only and is half as fast (docs/benchmarks.md). What torch calls permission to
-    use bf16 is what selects oneDNN. It computes in bf16 only on CPUs with AMX, which are excluded.
+    use bf16 is what selects oneDNN, which computes in bf16 only on CPUs with AMX.
     """
-    switch = _switch()
-    if switch is not None and mkl_lacks_avx512(_processor()):
-        switch.fp32_precision = "bf16"
+    before = torch.get_float32_matmul_precision()
+    if not has_fast_products() and onednn_is_faster(_processor()):
+        torch.set_float32_matmul_precision("medium")
+        if not _products_are_exact():
+            torch.set_float32_matmul_precision(before)
 
 
 def has_fast_products() -> bool:
-    """Whether oneDNN computes float32 matrix products."""
-    switch = _switch()
-    return switch is not None and switch.fp32_precision == "bf16"
+    """Whether oneDNN computes float32 matrix products. torch.compile cannot trace this, and takes it for true."""
+    return torch.compiler.is_compiling() or torch.get_float32_matmul_precision() == "medium"
 
 
-def mkl_lacks_avx512(processor: str) -> bool:
-    """Whether MKL does not use the AVX-512 of this CPU, which has no AMX; `processor` is an entry of /proc/cpuinfo."""
+def onednn_is_faster(processor: str) -> bool:
+    """Whether oneDNN is faster than MKL on this CPU, and as exact; `processor` is an entry of /proc/cpuinfo."""
     words = set(processor.split())
     return {"AuthenticAMD", "avx512f"} <= words and not any(word.startswith("amx") for word in words)
 
 
-def _switch() -> Any:
-    return getattr(torch.backends.mkldnn, "matmul", None)  # since torch 2.9
+def _products_are_exact() -> bool:
+    x = 512 + (torch.arange(1024) % 64).view(
+        32, 32
+    )  # more bits than bf16 has, in sums that float32 holds exactly
+    return torch.equal((x.float() @ x.float()).double(), x.double() @ x.double())
 
 
 @cache

@@ -51,6 +51,6 @@ def few_tagged_pairs(
         if spec.tag and kept < read / 2:
             yield DataWarning(
                 "few-tagged-pairs",
-                f"{spec.text}: only {kept:,} of {read:,} pairs passed the filters",
+                f"{spec.text}: only {kept:,} of {read:,} pairs are left",
                 hint="see the reasons and examples in the data card",
             )

@@ -3,8 +3,8 @@
 Its translations and the genuine text become training pairs (Sennrich et al. 2016). Everything that this adds to a
 recipe is in DIR/back-translation: text (the parallel text as plain files, and monolingual.LANG), data and run of the
 reverse model, and its translations, synthetic.LANG. Lines of monolingual text that occur in the validation or test set
-are dropped in preprocessing. The settings of the recipe apply to both models; search settings of
-the user apply to the test set only, as in every recipe.
+are dropped in preprocessing. The settings of the recipe apply to both models; search settings of the user apply to the
+test set only, as in every recipe.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class BackTranslationPlan(RecipePlan):
             )
         if named.expected.metric == "accuracy":
             raise UsageError(
-                f"--monolingual: the targets of {named.name} are labels, so there is nothing to translate back",
-                hint="leave it out, or choose another recipe",
+                f"back-translation: the targets of {named.name} are labels, so there is nothing to translate back",
+                hint="choose another recipe",
             )
         self._source_lang, self._target_lang = named.recipe.languages
         self._specs = [self._monolingual_spec(text) for text in choices.monolingual]
@@ -202,22 +202,34 @@ class BackTranslationPlan(RecipePlan):
 
     def _write_text(self, report: Report) -> None:
         """Fetch the corpora, and write them and the monolingual text as plain files."""
-        super()._write_text(report)
         self._plain.mkdir(parents=True, exist_ok=True)
         with _new_text(self._monolingual) as monolingual:
-            if self._specs:
-                report(Progress("writing monolingual text", 0))
-                texts = chain.from_iterable(map(_lines_of, self._specs))
-                monolingual.writelines(islice(texts, _SMOKE_LINES if self._choices.smoke else None))
+            self._write_monolingual(monolingual, report)  # before the rest is downloaded, which takes longer
+            super()._write_text(report)
             for name in SETS:
                 report(Progress(f"writing {name}", 0))
                 for spec, files in zip(self._fetched().of(name), self._plain_files(name), strict=True):
                     self._write_pairs(spec, files, monolingual, self._method.share * (name == "train"))
             if not monolingual.tell():
                 raise CorpusError(
-                    "there is no monolingual text to translate back",
-                    hint="give other text with --monolingual",
+                    "there is no monolingual text to translate back", hint="the training set is too small"
                 )
+
+    def _write_monolingual(self, file: TextIO, report: Report) -> None:
+        """The text of `--monolingual`."""
+        if not self._specs:
+            return
+        report(Progress("writing monolingual text", 0))
+        try:
+            texts = chain.from_iterable(map(_lines_of, self._specs))
+            file.writelines(islice(texts, _SMOKE_LINES if self._choices.smoke else None))
+        except CorpusError as error:
+            raise CorpusError(f"--monolingual {error.message}", hint=error.hint) from error
+        if not file.tell():
+            raise CorpusError(
+                f"--monolingual {self._choices.monolingual[0]}: there are only blank lines",
+                hint="give text in the target language, one sentence per line",
+            )
 
     def _write_pairs(self, spec: str, files: Sequence[Path], monolingual: TextIO, share: float) -> None:
         """The pairs of a corpus; of a share of them, only the target side."""

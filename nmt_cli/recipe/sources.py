@@ -10,12 +10,14 @@ import http.client
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from glob import glob
+from itertools import chain, islice
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from nmt_cli.corpus import parse_spec, read_pairs
 from nmt_cli.corpus.locate import find_side, table_kind
+from nmt_cli.corpus.spec import split_options
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.files.atomic import new_file
 from nmt_cli.files.byte_stream import COMPRESSIONS, Progress
@@ -66,12 +68,16 @@ def is_hub(spec: str) -> bool:
 
 def is_remote(spec: str) -> bool:
     """Whether this comes from the hub or from the web."""
-    return is_web(spec) or (is_hub(spec) and not Path(_dataset(spec)).exists())
+    return is_web(spec) or (is_hub(spec) and not hub_files(spec))
 
 
 def hub_files(spec: str) -> list[Path]:
-    """The files of a local copy of a dataset."""
-    return sorted(path for path in Path(_dataset(spec)).rglob("*") if path.is_file())
+    """The files of a dataset on this machine: those of a folder, or those that the SPEC names."""
+    dataset = Path(_dataset(spec))
+    named = [name for name in split_options(spec)[1].get("data_files", "").split(",") if name]
+    patterns = [str(folder / name) for folder in (Path(), dataset) for name in named]
+    paths = chain([dataset], dataset.rglob("*"), map(Path, chain.from_iterable(map(glob, patterns))))
+    return sorted({path for path in paths if path.is_file()})
 
 
 def is_demo(spec: str) -> bool:

@@ -19,6 +19,8 @@ from nmt_cli.runtime.placeholders import PlaceholderSymbols
 from nmt_cli.runtime.segments import Chunk, replace_surrogates, split_line
 
 if TYPE_CHECKING:
+    import torch
+
     from nmt_cli.explanation import Explanation
     from nmt_cli.translator.confidence import Calibration
 
@@ -66,7 +68,7 @@ class RunModel:
 
     explains = True
 
-    def __init__(self, path: Path, *, search: Mapping[str, Any], device: str, int8: bool) -> None:
+    def __init__(self, path: Path, *, search: Mapping[str, Any], device: torch.device, int8: bool) -> None:
         from nmt_cli.explanation.explainer import Explainer
         from nmt_cli.translator import Translator
 
@@ -205,10 +207,9 @@ def load_model(
     """The model in a run directory or an exported folder. Every file is compared with its hash in the manifest."""
     if is_export(path):
         return ExportedModel(path, search=search, threads=threads)
-    from nmt_cli.model.device import set_threads
+    from nmt_cli.model.device import prepare_device
 
-    set_threads(threads)
-    return RunModel(path, search=search, device=device, int8=int8)
+    return RunModel(path, search=search, device=prepare_device(device, threads), int8=int8)
 
 
 def validation_text(path: Path, language: str) -> str:

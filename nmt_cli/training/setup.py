@@ -20,7 +20,7 @@ from nmt_cli.data.split import StoredLinks
 from nmt_cli.errors import ConfigError, DirectoryError, UsageError
 from nmt_cli.files.guarded import GuardedDirectory
 from nmt_cli.model import build_model
-from nmt_cli.model.device import choose_device, set_threads
+from nmt_cli.model.device import prepare_device
 from nmt_cli.run.checkpoint import CURRENT, WEIGHTS, Checkpoint, Checkpoints, has_state
 from nmt_cli.run.directory import Lock, RunDirectory
 from nmt_cli.run.facts import CONFIG, FACTS, MODEL
@@ -190,8 +190,7 @@ def _resume(
 
 def make_learner(data: DataDirectory, config: Config, group: ProcessGroup, machine: Machine) -> Learner:
     """A newly initialized model with its optimizer, on the requested device."""
-    set_threads(machine.threads)
-    device = choose_device(machine.device, group.local_rank)
+    device = prepare_device(machine.device, machine.threads, local_rank=group.local_rank)
     precision = choose_precision(config.train, device)
     if config.train.schedule == "plateau" and data.valid is None:
         raise ConfigError(

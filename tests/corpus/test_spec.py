@@ -123,7 +123,7 @@ class TestForms:
         assert parse("-@weight=3").weight == 3
         assert parse("data/train").tag == ""
         assert parse("data/train@tag=<BT>@weight=2").tag == "<BT>"
-        assert parse("hf:a/b@tag=«bt»").tag == "«bt»"
+        assert parse("hf:a/b@tag=⟨bt⟩").tag == "⟨bt⟩"
 
     def test_a_name_that_is_not_utf8_is_read_and_shown(self) -> None:
         path = Path(os.fsdecode(b"data/gr\xfc\xdfe.tsv"))
@@ -259,6 +259,11 @@ class TestMistakes:
             "data/train@tag=er",
             "data/train@tag=.",
             "data/train@tag=<>",
+            "data/train@tag=<1>",
+            "data/train@tag=(c)",
+            "data/train@tag=[1]",
+            "data/train@tag=<BT⟩",
+            "data/train@tag=«oui»",
             "data/train@tag=@x@",
             "data/train@tag=<BT>,",
             "data/train@tag=⟦1⟧",

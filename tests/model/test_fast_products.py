@@ -1,34 +1,28 @@
 """Matrix products by oneDNN, where it is faster than torch's default, are as exact as those."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
+from torch.nn.functional import scaled_dot_product_attention
 
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.data.batches import Batch
-from nmt_cli.model import Seq2Seq
-from nmt_cli.model.device import choose_device, has_fast_products, mkl_lacks_avx512
+from nmt_cli.model import Seq2Seq, device
+from nmt_cli.model.attention import fused_attention, join_heads
+from nmt_cli.model.device import choose_device, has_fast_products, onednn_is_faster, prepare_device
 
 ZEN_4 = "vendor_id : AuthenticAMD\nflags : sse avx2 avx512f avx512_bf16"
 
 
 @pytest.fixture
-def onednn() -> Iterator[None]:
-    """Products by oneDNN; skipped where a CPU or torch does not have them."""
-    switch: Any = getattr(torch.backends.mkldnn, "matmul", None)
-    if switch is None:
-        pytest.skip("this torch cannot choose how products are computed")
-    before = switch.fp32_precision
-    switch.fp32_precision = "ieee"
-    choose_device("cpu")
-    try:
-        if not has_fast_products():
-            pytest.skip("products by oneDNN are for AMD CPUs with AVX-512")
-        yield
-    finally:
-        switch.fp32_precision = before
+def onednn() -> None:
+    """Products by oneDNN; skipped on CPUs that are not faster with them."""
+    processor = Path("/proc/cpuinfo")
+    if not processor.exists() or not onednn_is_faster(processor.read_text("utf-8").partition("\n\n")[0]):
+        pytest.skip("products by oneDNN are for AMD CPUs with AVX-512")
+    prepare_device("cpu")
 
 
 @pytest.mark.parametrize(
@@ -42,7 +36,36 @@ def onednn() -> Iterator[None]:
     ],
 )
 def test_it_is_for_amd_cpus_with_avx512_and_without_amx(processor: str, chosen: bool) -> None:
-    assert mkl_lacks_avx512(processor) is chosen
+    assert onednn_is_faster(processor) is chosen
+
+
+@pytest.mark.usefixtures("onednn")
+def test_a_command_uses_them() -> None:
+    assert has_fast_products()
+
+
+def test_choosing_a_device_from_python_changes_no_setting_of_torch() -> None:
+    choose_device("cpu")
+    assert torch.get_float32_matmul_precision() == "highest"
+
+
+def test_products_that_are_not_exact_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "onednn_is_faster", lambda processor: True)
+    monkeypatch.setattr(device, "_products_are_exact", lambda: False)
+    device.use_fast_products()
+    assert not has_fast_products()
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("length", [7, 200])  # computed in three steps, and by the kernel
+def test_attention_without_its_kernel_is_the_same(length: int, causal: bool) -> None:
+    random = torch.Generator().manual_seed(1)
+    q, k, v = (torch.randn(2, 3, length, 4, generator=random) for _ in range(3))
+    mask = None if causal else torch.arange(length).expand(2, -1) < torch.tensor([[3], [0]])
+    seen = None if mask is None else mask[:, None, None]
+    expected = join_heads(scaled_dot_product_attention(q, k, v, seen, is_causal=causal))
+    torch.set_float32_matmul_precision("medium")
+    torch.testing.assert_close(fused_attention(q, k, v, mask, causal=causal), expected)
 
 
 @pytest.mark.usefixtures("onednn")

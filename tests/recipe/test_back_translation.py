@@ -109,7 +109,7 @@ def test_text_that_was_written_for_other_options_is_not_used(
     mine = plan(numbers, text, out, str(monolingual))
     mine.fetch(lambda progress: None)
     assert plan(numbers, text, out, str(monolingual)).is_fetched()
-    with pytest.raises(CorpusError, match="no monolingual text"):
+    with pytest.raises(CorpusError, match=r"--monolingual .*blank.en: there are only blank lines"):
         plan(numbers, text, out, str(blank)).fetch(lambda progress: None)
     assert not plan(numbers, text, out, str(monolingual)).is_fetched()
     assert not plan(numbers, text, out, str(blank)).is_fetched()
@@ -132,16 +132,21 @@ def test_every_corpus_keeps_its_weight_and_its_tag(
     assert f"{made / 'train-2.de'},{made / 'train-2.en'}" in forward
 
 
-def test_a_changed_local_dataset_is_other_text(numbers: NamedRecipe, text: Path, tmp_path: Path) -> None:
-    (tmp_path / "dataset").mkdir()
-    rows = tmp_path / "dataset" / "train.jsonl"
+@pytest.mark.parametrize(
+    "spec", ["hf:{}#text", "hf:{}/train.jsonl#text", "hf:json#text@data_files={}/train.jsonl"]
+)
+def test_a_changed_local_dataset_is_other_text(
+    numbers: NamedRecipe, text: Path, tmp_path: Path, spec: str
+) -> None:
+    folder = tmp_path / "dataset"
+    folder.mkdir()
+    rows = folder / "train.jsonl"
     rows.write_text('{"text": "one"}\n', "utf-8")
-    spec = f"hf:{tmp_path / 'dataset'}#text"
-    mine = plan(numbers, text, tmp_path / "out", spec)
+    mine = plan(numbers, text, tmp_path / "out", spec.format(folder))
     assert not mine.is_remote
     before = mine.fetch_fingerprint()
     rows.write_text('{"text": "one"}\n{"text": "two"}\n', "utf-8")
-    assert plan(numbers, text, tmp_path / "out", spec).fetch_fingerprint() != before
+    assert plan(numbers, text, tmp_path / "out", spec.format(folder)).fetch_fingerprint() != before
 
 
 def test_more_text_is_not_expected_to_reach_the_same_score(
@@ -346,10 +351,17 @@ class TestMistakes:
             plan(numbers, text, tmp_path / "out", str(tmp_path / "nothing.en"))
         assert not (tmp_path / "out").exists()
 
-    def test_text_of_blank_lines_is_an_error(self, numbers: NamedRecipe, text: Path, tmp_path: Path) -> None:
-        (tmp_path / "blank.en").write_text("\n \n", "utf-8")
-        with pytest.raises(CorpusError, match="no monolingual text"):
-            plan(numbers, text, tmp_path / "out", str(tmp_path / "blank.en")).fetch(lambda progress: None)
+    @pytest.mark.parametrize(
+        ("content", "message"), [("\n \n", "there are only blank lines"), ("", "is empty")]
+    )
+    def test_text_without_a_sentence_is_an_error_before_the_rest_is_fetched(
+        self, numbers: NamedRecipe, text: Path, tmp_path: Path, content: str, message: str
+    ) -> None:
+        blank = tmp_path / "blank.en"
+        blank.write_text(content, "utf-8")
+        with pytest.raises(CorpusError, match=rf"^--monolingual {blank}:? {message}"):
+            plan(numbers, text, tmp_path / "out", str(blank)).fetch(lambda progress: None)
+        assert not list((tmp_path / "out").rglob("*.de"))
 
     def test_held_out_sets_are_rejected(
         self, recipes: Path, text: Path, monolingual: Path, tmp_path: Path

@@ -137,7 +137,7 @@ def test_what_needs_the_beginning_first_is_rejected(
     with pytest.raises(UsageError, match=r"model.reverse_target = true cannot be exported"):
         export(runs[0], tmp_path / "exported")
     with pytest.raises(UsageError, match="cannot continue what a user has chosen"):
-        RunModel(runs[0], search={}, device="cpu", int8=False)
+        RunModel(runs[0], search={}, device=torch.device("cpu"), int8=False)
     with pytest.raises(UsageError, match=r"writes from right to left \(model.reverse_target\)") as error:
         Translator.load(*runs, device="cpu")
     assert "nmt rerank" in error.value.hint

@@ -34,8 +34,7 @@ def caption(
     search = shared.search_settings(config, settings, {"beam_size": beam, "n_best": n_best})
     paths = task.paths(images)
 
-    from nmt_cli.model.device import choose_device, set_threads
+    from nmt_cli.model.device import prepare_device
     from nmt_cli.translator import Captioner
 
-    set_threads(threads)
-    task.run(Captioner.load(run, search=search, device=choose_device(device)), run, paths, out)
+    task.run(Captioner.load(run, search=search, device=prepare_device(device, threads)), run, paths, out)

@@ -137,9 +137,9 @@ def _evaluate(
     from nmt_cli.evaluation.systems import OneProcess
 
     if any(path.is_dir() for path in request.systems):
-        from nmt_cli.model.device import set_threads
+        from nmt_cli.model.device import prepare_device
 
-        set_threads(threads)
+        prepare_device(request.device, threads)
     if several:
         _check_shareable(request)
     level = level if is_first() else Verbosity.QUIET

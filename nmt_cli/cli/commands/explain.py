@@ -81,10 +81,9 @@ def explain(
     pairs = list(zip(sentences, _targets(sentences, targets), strict=True))
 
     from nmt_cli.explanation.explainer import Explainer
-    from nmt_cli.model.device import choose_device, set_threads
+    from nmt_cli.model.device import prepare_device
 
-    set_threads(threads)
-    place = choose_device(device)
+    place = prepare_device(device, threads)
     explainers = {
         name: Explainer.load(path, search=search, device=place) for name, path in _named(runs).items()
     }

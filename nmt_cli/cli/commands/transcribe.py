@@ -33,8 +33,7 @@ def transcribe(
     search = shared.search_settings(config, settings, {"beam_size": beam, "n_best": n_best})
     paths = task.paths(recordings)
 
-    from nmt_cli.model.device import choose_device, set_threads
+    from nmt_cli.model.device import prepare_device
     from nmt_cli.translator import Transcriber
 
-    set_threads(threads)
-    task.run(Transcriber.load(run, search=search, device=choose_device(device)), run, paths, out)
+    task.run(Transcriber.load(run, search=search, device=prepare_device(device, threads)), run, paths, out)
