@@ -24,6 +24,7 @@ from nmt_cli.model.scores import SCORES, Additive, AttentionScore, CoverageScore
 StepsT = TypeVar("StepsT", bound=tuple[Any, ...])
 
 _SHORT = 128  # positions; beyond, all weights at once take too much memory
+_NOT_BY_ONEDNN = 4096  # multiplications in a product; torch computes smaller ones otherwise
 
 
 def masked_softmax(e: Tensor, mask: Tensor) -> Tensor:
@@ -304,8 +305,10 @@ def fused_attention(
     `causal`: query t sees only the first t positions, and there is no mask.
     """
     assert mask is None or not causal
-    # The kernel for CPUs computes many small products, each of which oneDNN would prepare anew.
-    if queries.is_cpu and queries.dtype == torch.float32 and keys.shape[2] <= _SHORT and has_fast_products():
+    size = queries.shape[2] * keys.shape[2] * queries.shape[3]  # multiplications for one head of one sentence
+    fits = size > _NOT_BY_ONEDNN and keys.shape[2] <= _SHORT
+    if queries.is_cpu and queries.dtype == torch.float32 and fits and has_fast_products():
+        # The kernel for CPUs computes one product after the other, each of which oneDNN would prepare anew.
         e = (queries * queries.shape[-1] ** -0.5) @ keys.transpose(-1, -2)  # (B, n, Q, S)
         seen = e.new_ones(e.shape[-2:], dtype=torch.bool).tril()[None] if causal else mask
         return join_heads((e.softmax(dim=-1) if seen is None else masked_softmax(e, seen)) @ values)
