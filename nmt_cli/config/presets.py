@@ -102,6 +102,7 @@ c_t = f ∘ c'_t + i ∘ g;   h_t = o ∘ tanh(c_t)
 decoder: the same, x_t = [y_{t-1}; context of the source], additive attention as in bahdanau2015
 p(y_t) = softmax(W_o tanh(U_o h_t + V_o y_{t-1} + C_o context_t))""",
         settings={
+            "hidden_size": 256,  # with 512, too slow for a laptop
             "encoder_layers": 1,
             "decoder_layers": 1,
             "intra_attention": "both",
@@ -121,7 +122,7 @@ e_ti = v · tanh(W s¹_t + U h_i);   α_t = softmax(e_t);   c_t = Σ_i α_ti h_i
 x²_t = s¹_t;   xˡ⁺¹_t = xˡ_t + LSTMˡ([xˡ_t; c_t], sˡ_{t-1})      every layer over all t in one call
 p(y_t) = softmax(W x_t)""",
         settings={
-            "hidden_size": 256,  # with 512, eight layers are too slow for a laptop
+            "hidden_size": 256,  # as above
             "encoder_layers": 4,
             "decoder_layers": 4,
             "bidirectional": "first",
