@@ -204,7 +204,7 @@ class Joey(Entry):
                 "updates": updates,
                 "epochs": 1000,
                 "logging_freq": 10,
-                "validation_freq": max(10, updates // 200 * 10),  # a multiple of logging_freq
+                "validation_freq": max(10, updates // 100 * 10),  # a multiple of logging_freq
                 "early_stopping_metric": "ppl",
                 "keep_best_ckpts": 1,
                 "overwrite": True,
@@ -220,7 +220,10 @@ class Joey(Entry):
 
     def translate(self, pieces: Pieces, folder: Path, source: Path, output: Path) -> Command:
         """See Entry."""
-        script = f"from joeynmt.__main__ import main; import sys; sys.stdin = open({str(source)!r}); main()"
+        script = (
+            "import sys; from joeynmt.__main__ import main; from joeynmt.config import BaseConfig\n"
+            f"sys.stdin = open({str(source)!r}); BaseConfig.n_best = 1; main()"  # 2.3 looks for it there
+        )
         config = folder / "config.yaml"
         return [self.python, "-c", script, "translate", config, "--output-path", output]
 
