@@ -11,11 +11,13 @@ from nmt_cli.config.defaults import MAX_THREADS
 from nmt_cli.errors import UsageError
 
 
-def prepare_device(name: str, threads: int | None = None, *, local_rank: int = 0) -> torch.device:
+def prepare_device(
+    name: str, threads: int | None = None, *, local_rank: int = 0, fast_products: bool = True
+) -> torch.device:
     """The device named by `--device` as all commands use it; changes settings of torch for the whole process."""
     set_threads(threads)
     device = choose_device(name, local_rank)
-    if device.type == "cpu":
+    if device.type == "cpu" and fast_products:
         use_fast_products()
     return device
 
@@ -42,7 +44,8 @@ def use_fast_products() -> None:
     """Let oneDNN compute float32 matrix products on AMD CPUs with AVX-512.
 
     There MKL, torch's default, uses AVX2 only and is half as fast (docs/benchmarks.md). What torch calls permission to
-    use bf16 is what selects oneDNN, which computes in bf16 only on CPUs with AMX.
+    use bf16 is what selects oneDNN, which computes in bf16 only on CPUs with AMX. It prepares each size of a product
+    anew, in 0.1 to 0.3 ms, so products of small models become slower.
     """
     before = torch.get_float32_matmul_precision()
     if not has_fast_products() and onednn_is_faster(_processor()):

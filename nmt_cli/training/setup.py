@@ -190,7 +190,10 @@ def _resume(
 
 def make_learner(data: DataDirectory, config: Config, group: ProcessGroup, machine: Machine) -> Learner:
     """A newly initialized model with its optimizer, on the requested device."""
-    device = prepare_device(machine.device, machine.threads, local_rank=group.local_rank)
+    sizes = config.model
+    # Small products, and those over a growing number of states, lose time (docs/benchmarks.md).
+    fast = sizes.hidden_size >= 256 and sizes.intra_attention == "none"
+    device = prepare_device(machine.device, machine.threads, local_rank=group.local_rank, fast_products=fast)
     precision = choose_precision(config.train, device)
     if config.train.schedule == "plateau" and data.valid is None:
         raise ConfigError(

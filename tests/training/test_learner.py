@@ -12,7 +12,7 @@ from nmt_cli.config import TrainConfig
 from nmt_cli.data.batches import RankBatch, TrainingBatches
 from nmt_cli.data.directory import DataDirectory
 from nmt_cli.errors import TrainingError, UsageError
-from nmt_cli.model import Seq2Seq
+from nmt_cli.model import Seq2Seq, device
 from nmt_cli.model.device import choose_device
 from nmt_cli.run.weights import mean_weights, weights_of
 from nmt_cli.training import trainer as trainer_module
@@ -236,6 +236,21 @@ def test_a_missing_device_lists_those_that_exist() -> None:
             with pytest.raises(UsageError, match=f"no such device: {name}") as caught:
                 choose_device(name)
             assert "available: cpu" in caught.value.hint
+
+
+def test_small_models_and_the_lstmn_are_trained_without_onednn(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device, "onednn_is_faster", lambda processor: True)
+    monkeypatch.setattr(device, "_products_are_exact", lambda: True)
+    for assignments, fast in (
+        (["model.hidden_size=32"], False),
+        (["model.preset=cheng2016", "model.hidden_size=256"], False),
+        (["model.hidden_size=256"], True),
+    ):
+        torch.set_float32_matmul_precision("highest")
+        learner_of(data, *assignments)
+        assert (torch.get_float32_matmul_precision() == "medium") is fast
 
 
 def test_an_unsupported_precision_suggests_supported_ones() -> None:
