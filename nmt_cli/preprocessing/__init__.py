@@ -8,6 +8,7 @@ media           the same stages for sources that are not text
 captions        captioned images
 transcripts     recordings with transcripts
 encoding        the file of cleaned pairs; their token ids, the filters that need them, and statistics
+tags            tags of corpora, and a warning where few tagged pairs are left
 token_links     from links between words to links between their tokens
 card            the data card
 """
