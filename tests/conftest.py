@@ -27,7 +27,7 @@ def _own_home_directories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture(autouse=True)
 def _precision_of_torch() -> Iterator[None]:
-    """Commands change this setting for their whole process, which here goes on with other tests."""
+    """Commands change this setting for their whole process, which here is shared with other tests."""
     yield
     if torch := sys.modules.get("torch"):
         torch.set_float32_matmul_precision("highest")

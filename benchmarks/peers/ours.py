@@ -18,7 +18,7 @@ def build(
     vocabulary: int, embedding: int, hidden: int, preset: str, **settings: Any
 ) -> tuple[nn.Module, Callable[[Pairs], Tensor]]:
     """The model of a preset and its loss, per token as the trainer divides it."""
-    use_fast_products()  # as every command does
+    use_fast_products()  # as training does with these sizes
     sizes = {"embedding_size": embedding, "hidden_size": hidden, "tied_embeddings": "none"}
     config = ModelConfig.from_preset(preset, dropout=0.0, **sizes | settings)
     model = build_model(

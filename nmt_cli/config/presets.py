@@ -122,7 +122,7 @@ e_ti = v · tanh(W s¹_t + U h_i);   α_t = softmax(e_t);   c_t = Σ_i α_ti h_i
 x²_t = s¹_t;   xˡ⁺¹_t = xˡ_t + LSTMˡ([xˡ_t; c_t], sˡ_{t-1})      every layer over all t in one call
 p(y_t) = softmax(W x_t)""",
         settings={
-            "hidden_size": 256,  # as above
+            "hidden_size": 256,  # with 512, too slow for a laptop
             "encoder_layers": 4,
             "decoder_layers": 4,
             "bidirectional": "first",
@@ -152,6 +152,7 @@ p(y_t) = softmax(W x_t)""",
             "layer_norm": True,
             "attention": "scaled_dot",
             "heads": 4,
+            "dropout": 0.1,
             "readout": "state",
         },
         others={"train.learning_rate": 1e-3},

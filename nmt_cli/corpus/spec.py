@@ -62,7 +62,7 @@ MAX_WEIGHT = 1000.0  # times that an epoch contains each pair
 
 _KNOWN_OPTION = re.compile(rf"@({'|'.join(OPTIONS)})=")
 _ANY_OPTION = re.compile(r"@([A-Za-z_-]+)=")
-_TAG = re.compile(r"(?=.*[^\W\d_])(<[^\s<>]+>|⟨[^\s⟨⟩]+⟩)")  # with a letter
+_TAG = re.compile(r"(?=.*[^\W\d_])(<[\w-]+>|⟨[\w-]+⟩)")  # with a letter
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def _parse_tag(tag: str | None, text: str, source_lang: str) -> str:
         check_tag(tag)
     except ValueError as error:
         raise UsageError(
-            f"{text}: {error}", hint="a tag is one word in angle brackets, such as @tag=<BT>"
+            f"{text}: {error}", hint="a tag is letters, digits, - and _ in angle brackets, such as @tag=<BT>"
         ) from None
     return tag
 

@@ -23,7 +23,7 @@ from nmt_cli.model.scores import SCORES, Additive, AttentionScore, CoverageScore
 
 StepsT = TypeVar("StepsT", bound=tuple[Any, ...])
 
-_SHORT = 128  # positions; beyond, all weights at once take too much memory
+_MOST_WEIGHTS = 1 << 22  # in all sentences and heads; more at once would take too much memory
 _NOT_BY_ONEDNN = 4096  # multiplications in a product; torch computes smaller ones otherwise
 
 
@@ -305,15 +305,20 @@ def fused_attention(
     `causal`: query t sees only the first t positions, and there is no mask.
     """
     assert mask is None or not causal
-    size = queries.shape[2] * keys.shape[2] * queries.shape[3]  # multiplications for one head of one sentence
-    fits = size > _NOT_BY_ONEDNN and keys.shape[2] <= _SHORT
-    if queries.is_cpu and queries.dtype == torch.float32 and fits and has_fast_products():
+    if queries.is_cpu and queries.dtype == torch.float32 and has_fast_products() and _fits(queries, keys):
         # The kernel for CPUs computes one product after the other, each of which oneDNN would prepare anew.
         e = (queries * queries.shape[-1] ** -0.5) @ keys.transpose(-1, -2)  # (B, n, Q, S)
         seen = e.new_ones(e.shape[-2:], dtype=torch.bool).tril()[None] if causal else mask
         return join_heads((e.softmax(dim=-1) if seen is None else masked_softmax(e, seen)) @ values)
     seen = None if mask is None else mask[:, None, None]  # (B, 1, 1, S)
     return join_heads(scaled_dot_product_attention(queries, keys, values, seen, is_causal=causal))
+
+
+def _fits(queries: Tensor, keys: Tensor) -> bool:
+    """Whether oneDNN would compute the products of attention, and their results are not too large."""
+    B, n, Q, d = queries.shape
+    S = keys.shape[2]
+    return Q * S * d > _NOT_BY_ONEDNN and B * n * Q * S <= _MOST_WEIGHTS
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:

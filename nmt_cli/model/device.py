@@ -1,7 +1,8 @@
 """Choice of the device and of the number of threads; autocast; memory of the process."""
 
 import ctypes
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 
@@ -17,8 +18,8 @@ def prepare_device(
     """The device named by `--device` as all commands use it; changes settings of torch for the whole process."""
     set_threads(threads)
     device = choose_device(name, local_rank)
-    if device.type == "cpu" and fast_products:
-        use_fast_products()
+    if device.type == "cpu":
+        use_fast_products(fast_products)
     return device
 
 
@@ -40,23 +41,46 @@ def choose_device(name: str, local_rank: int = 0) -> torch.device:
     return torch.device(wanted)
 
 
-def use_fast_products() -> None:
-    """Let oneDNN compute float32 matrix products on AMD CPUs with AVX-512.
+def use_fast_products(wanted: bool = True) -> None:
+    """Let oneDNN compute float32 matrix products on AMD CPUs with AVX-512, or no longer.
 
     There MKL, torch's default, uses AVX2 only and is half as fast (docs/benchmarks.md). What torch calls permission to
     use bf16 is what selects oneDNN, which computes in bf16 only on CPUs with AMX. It prepares each size of a product
     anew, in 0.1 to 0.3 ms, so products of small models become slower.
     """
-    before = torch.get_float32_matmul_precision()
-    if not has_fast_products() and onednn_is_faster(_processor()):
+    before = _precision()
+    if before is None or (before == "medium") is wanted:
+        return
+    if not wanted:
+        torch.set_float32_matmul_precision("highest")
+    elif onednn_is_faster(_processor()):
         torch.set_float32_matmul_precision("medium")
         if not _products_are_exact():
             torch.set_float32_matmul_precision(before)
 
 
 def has_fast_products() -> bool:
-    """Whether oneDNN computes float32 matrix products. torch.compile cannot trace this, and takes it for true."""
-    return torch.compiler.is_compiling() or torch.get_float32_matmul_precision() == "medium"
+    """Whether oneDNN computes float32 matrix products. torch.compile cannot trace this: there it is assumed."""
+    return torch.compiler.is_compiling() or _precision() == "medium"
+
+
+@contextmanager
+def products_restored() -> Iterator[None]:
+    """Give the program its own setting back at the end."""
+    before = _precision()
+    try:
+        yield
+    finally:
+        if before is not None and _precision() is not None:
+            torch.set_float32_matmul_precision(before)
+
+
+def _precision() -> str | None:
+    """torch's setting; None if the program uses the newer API (`fp32_precision`), which torch does not let mix."""
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:
+        return None
 
 
 def onednn_is_faster(processor: str) -> bool:
@@ -66,9 +90,8 @@ def onednn_is_faster(processor: str) -> bool:
 
 
 def _products_are_exact() -> bool:
-    x = 512 + (torch.arange(1024) % 64).view(
-        32, 32
-    )  # more bits than bf16 has, in sums that float32 holds exactly
+    # More bits than bf16 has, in sums that float32 holds exactly.
+    x = 512 + (torch.arange(1024) % 64).view(32, 32)
     return torch.equal((x.float() @ x.float()).double(), x.double() @ x.double())
 
 

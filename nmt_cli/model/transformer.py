@@ -91,7 +91,7 @@ class MultiHead(nn.Module):
     def forward(
         self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, *, causal: bool = False
     ) -> Tensor:
-        """Query (B, Q, H), keys and values (B, n, S, d), mask (B, S) → (B, Q, H), in one kernel."""
+        """Query (B, Q, H), keys and values (B, n, S, d), mask (B, S) → (B, Q, H), without the weights."""
         queries = cast(HeadedScore, self.attention.score).queries(query)  # (B, n, Q, d)
         out: Tensor = self.W_o(fused_attention(queries, keys, values, mask, causal=causal))
         return out

@@ -45,7 +45,7 @@ def check_tags_stay(tags: Sequence[str], normalization: Normalization) -> None:
 def few_tagged_pairs(
     specs: Sequence[Spec], pairs_read: Sequence[int], corpora: Sequence[CorpusRows]
 ) -> Iterator[DataWarning]:
-    """A warning for each tagged corpus of which less than half is left: its synthetic sources are probably bad."""
+    """A warning for each tagged corpus of which less than half is left, as when its synthetic sources are bad."""
     for spec, read, corpus in zip(specs, pairs_read, corpora, strict=True):
         kept = corpus.stop - corpus.start
         if spec.tag and kept < read / 2:

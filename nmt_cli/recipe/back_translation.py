@@ -86,10 +86,11 @@ class BackTranslationPlan(RecipePlan):
             fits = "--source-lang" not in error.hint
             hint = error.hint if fits else f"give text in {lang}, {forms}"
             raise type(error)(f"--monolingual {error.message}", hint=hint) from error
-        if spec.kind == "text" and not spec.paths:
+        is_stdin = spec.kind == "text" and not spec.paths
+        if is_stdin or any(path.exists() and not (path.is_file() or path.is_dir()) for path in spec.paths):
             raise UsageError(
-                "--monolingual -: standard input cannot be read again when the recipe continues",
-                hint="write it to a file first",
+                f"--monolingual {text}: a pipe cannot be read again when the recipe continues",
+                hint="write the text to a file first",
             )
         return replace(spec, streaming=spec.kind == "hub" and (spec.streaming or self._choices.smoke))
 
@@ -115,7 +116,7 @@ class BackTranslationPlan(RecipePlan):
         if changed != self._method.tag:
             raise UsageError(
                 f"data.* settings change {self._method.tag}, the tag of back-translations, to {changed!r}",
-                hint="leave it out of data.normalization and data.placeholder_patterns",
+                hint="choose data.lowercase, data.normalization and data.placeholder_patterns that leave it alone",
             )
 
     @property
@@ -227,7 +228,7 @@ class BackTranslationPlan(RecipePlan):
             raise CorpusError(f"--monolingual {error.message}", hint=error.hint) from error
         if not file.tell():
             raise CorpusError(
-                f"--monolingual {self._choices.monolingual[0]}: there are only blank lines",
+                f"--monolingual {', '.join(self._choices.monolingual)}: there are only blank lines",
                 hint="give text in the target language, one sentence per line",
             )
 

@@ -10,6 +10,7 @@ import http.client
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from glob import glob
 from itertools import chain, islice
 from pathlib import Path
@@ -76,7 +77,8 @@ def hub_files(spec: str) -> list[Path]:
     dataset = Path(_dataset(spec))
     named = [name for name in split_options(spec)[1].get("data_files", "").split(",") if name]
     patterns = [str(folder / name) for folder in (Path(), dataset) for name in named]
-    paths = chain([dataset], dataset.rglob("*"), map(Path, chain.from_iterable(map(glob, patterns))))
+    matches = chain.from_iterable(map(partial(glob, recursive=True), patterns))
+    paths = chain([dataset], dataset.rglob("*"), map(Path, matches))
     return sorted({path for path in paths if path.is_file()})
 
 

@@ -122,7 +122,7 @@ def _rank_batch(batch: Batch) -> RankBatch:
 
 @contextmanager
 def _exact_products(device: torch.device) -> Iterator[None]:
-    """Without TF32, which has 10 bits of mantissa. On a CPU, products stay as training computes them."""
+    """Without TF32, which has 10 bits of mantissa. On a CPU, products stay as commands compute them."""
     if device.type == "cpu":
         yield
         return

@@ -20,7 +20,7 @@ from nmt_cli.data.split import StoredLinks
 from nmt_cli.errors import ConfigError, DirectoryError, UsageError
 from nmt_cli.files.guarded import GuardedDirectory
 from nmt_cli.model import build_model
-from nmt_cli.model.device import prepare_device
+from nmt_cli.model.device import prepare_device, products_restored
 from nmt_cli.run.checkpoint import CURRENT, WEIGHTS, Checkpoint, Checkpoints, has_state
 from nmt_cli.run.directory import Lock, RunDirectory
 from nmt_cli.run.facts import CONFIG, FACTS, MODEL
@@ -117,7 +117,7 @@ def start_or_resume(
 def _joined(machine: Machine) -> Iterator[ProcessGroup]:
     if machine.tensorboard:
         check_tensorboard()
-    with ProcessGroup.joined(timeout=machine.process_timeout) as group:
+    with ProcessGroup.joined(timeout=machine.process_timeout) as group, products_restored():
         yield group
 
 
@@ -190,9 +190,8 @@ def _resume(
 
 def make_learner(data: DataDirectory, config: Config, group: ProcessGroup, machine: Machine) -> Learner:
     """A newly initialized model with its optimizer, on the requested device."""
-    sizes = config.model
     # Small products, and those over a growing number of states, lose time (docs/benchmarks.md).
-    fast = sizes.hidden_size >= 256 and sizes.intra_attention == "none"
+    fast = config.model.hidden_size >= 256 and config.model.intra_attention == "none"
     device = prepare_device(machine.device, machine.threads, local_rank=group.local_rank, fast_products=fast)
     precision = choose_precision(config.train, device)
     if config.train.schedule == "plateau" and data.valid is None:

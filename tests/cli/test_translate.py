@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from nmt_cli.cli.options.checks import split_arguments
+from nmt_cli.model import device
 from nmt_cli.run import RunDirectory
 from nmt_cli.translator import Translator
 from nmt_cli.translator.confidence import Calibration
@@ -50,6 +51,13 @@ def process(*arguments: object, **options: Any) -> "subprocess.Popen[bytes]":
 def count(text: str) -> int:
     assert text == "" or text.endswith("\n")
     return text.count("\n")
+
+
+def test_a_command_uses_the_faster_products(nmt: Run, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted: list[bool] = []
+    monkeypatch.setattr(device, "use_fast_products", wanted.append)
+    assert nmt("translate", run, stdin="ba be\n").code == 0
+    assert wanted == [True]
 
 
 @pytest.mark.parametrize(

@@ -263,6 +263,8 @@ class TestMistakes:
             "data/train@tag=(c)",
             "data/train@tag=[1]",
             "data/train@tag=<BT⟩",
+            "data/train@tag=<B\u200bT>",
+            "data/train@tag=<@weight=2>",
             "data/train@tag=«oui»",
             "data/train@tag=@x@",
             "data/train@tag=<BT>,",

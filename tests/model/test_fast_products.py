@@ -1,15 +1,19 @@
 """Matrix products by oneDNN, where it is faster than torch's default, are as exact as those."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from nmt_cli.config.model import ModelConfig
 from nmt_cli.data.batches import Batch
-from nmt_cli.model import Seq2Seq, device
+from nmt_cli.model import Seq2Seq, attention, device
 from nmt_cli.model.attention import fused_attention, join_heads
 from nmt_cli.model.device import choose_device, has_fast_products, onednn_is_faster, prepare_device
 
@@ -40,8 +44,25 @@ def test_it_is_for_amd_cpus_with_avx512_and_without_amx(processor: str, chosen: 
 
 
 @pytest.mark.usefixtures("onednn")
-def test_a_command_uses_them() -> None:
+def test_they_can_be_switched_on_and_off() -> None:
     assert has_fast_products()
+    prepare_device("cpu", fast_products=False)
+    assert not has_fast_products()
+
+
+@pytest.mark.usefixtures("onednn")
+def test_a_program_that_sets_the_precision_by_the_newer_api_is_left_alone() -> None:
+    """torch raises an error when both are used."""
+    script = """
+import torch
+from nmt_cli.model.device import has_fast_products, prepare_device, products_restored
+
+torch.backends.cuda.matmul.fp32_precision = "tf32"
+with products_restored():
+    prepare_device("cpu")
+    assert not has_fast_products()
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_choosing_a_device_from_python_changes_no_setting_of_torch() -> None:
@@ -57,15 +78,50 @@ def test_products_that_are_not_exact_are_not_used(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("length", [70, 200])  # computed in three steps, and by the kernel
-def test_attention_without_its_kernel_is_the_same(length: int, causal: bool) -> None:
+@pytest.mark.parametrize("queries", [1, 70, 200])
+def test_attention_without_its_kernel_is_the_same(
+    queries: int, causal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    length = queries if causal else 200
     random = torch.Generator().manual_seed(1)
-    q, k, v = (torch.randn(2, 3, length, 8, generator=random) for _ in range(3))
+    q = torch.randn(2, 3, queries, 64, generator=random, requires_grad=True)
+    k, v = (torch.randn(2, 3, length, 64, generator=random, requires_grad=True) for _ in range(2))
     mask = None if causal else torch.arange(length).expand(2, -1) < torch.tensor([[3], [0]])
     seen = None if mask is None else mask[:, None, None]
     expected = join_heads(scaled_dot_product_attention(q, k, v, seen, is_causal=causal))
-    torch.set_float32_matmul_precision("medium")
-    torch.testing.assert_close(fused_attention(q, k, v, mask, causal=causal), expected)
+    monkeypatch.setattr(attention, "has_fast_products", lambda: True)
+    found = fused_attention(q, k, v, mask, causal=causal)
+    torch.testing.assert_close(found, expected)
+    direction = torch.randn(found.shape, generator=random)
+    for mine, kernel in zip(
+        *(torch.autograd.grad(x, (q, k, v), direction) for x in (found, expected)), strict=True
+    ):
+        torch.testing.assert_close(mine, kernel, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("shape", "fits"),
+    [
+        ((16, 4, 1, 300, 64), True),
+        ((8, 4, 130, 130, 64), True),
+        ((1, 4, 2000, 2000, 64), False),
+        ((8, 4, 1, 8, 64), False),
+    ],
+)
+def test_attention_is_computed_by_its_kernel_if_tiny_or_huge(
+    shape: tuple[int, ...], fits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    B, n, Q, S, d = shape
+    calls: list[Tensor] = []
+
+    def kernel(queries: Tensor, *arguments: Any, **options: Any) -> Tensor:
+        calls.append(queries)
+        return scaled_dot_product_attention(queries, *arguments, **options)
+
+    monkeypatch.setattr(attention, "has_fast_products", lambda: True)
+    monkeypatch.setattr(attention, "scaled_dot_product_attention", kernel)
+    fused_attention(torch.zeros(B, n, Q, d), torch.zeros(B, n, S, d), torch.zeros(B, n, S, d), None)
+    assert (not calls) is fits
 
 
 @pytest.mark.usefixtures("onednn")

@@ -1,5 +1,6 @@
 """Back-translation: which text the two models are trained on, and which commands run."""
 
+import os
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -133,20 +134,34 @@ def test_every_corpus_keeps_its_weight_and_its_tag(
 
 
 @pytest.mark.parametrize(
-    "spec", ["hf:{}#text", "hf:{}/train.jsonl#text", "hf:json#text@data_files={}/train.jsonl"]
+    ("spec", "file"),
+    [
+        ("hf:{}#text", "train.jsonl"),
+        ("hf:{}/train.jsonl#text", "train.jsonl"),
+        ("hf:json#text@data_files={}/train.jsonl", "train.jsonl"),
+        ("hf:json#text@data_files={}/**/*.jsonl", "a/b/train.jsonl"),
+    ],
 )
 def test_a_changed_local_dataset_is_other_text(
-    numbers: NamedRecipe, text: Path, tmp_path: Path, spec: str
+    numbers: NamedRecipe, text: Path, tmp_path: Path, spec: str, file: str
 ) -> None:
     folder = tmp_path / "dataset"
-    folder.mkdir()
-    rows = folder / "train.jsonl"
+    rows = folder / file
+    rows.parent.mkdir(parents=True)
     rows.write_text('{"text": "one"}\n', "utf-8")
     mine = plan(numbers, text, tmp_path / "out", spec.format(folder))
     assert not mine.is_remote
     before = mine.fetch_fingerprint()
     rows.write_text('{"text": "one"}\n{"text": "two"}\n', "utf-8")
     assert plan(numbers, text, tmp_path / "out", spec.format(folder)).fetch_fingerprint() != before
+
+
+def test_a_pipe_is_rejected_because_it_cannot_be_read_again(
+    numbers: NamedRecipe, text: Path, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe.en")
+    with pytest.raises(UsageError, match="a pipe cannot be read again"):
+        plan(numbers, text, tmp_path / "out", str(tmp_path / "pipe.en"))
 
 
 def test_more_text_is_not_expected_to_reach_the_same_score(
@@ -278,7 +293,7 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("spec", "message"),
         [
-            ("-", "standard input"),
+            ("-", "a pipe cannot be read again"),
             ("more.en@tag=<BT>", "no source side"),
             ("more.en@weight=0", "--monolingual .* is not a positive number"),
             ("more.en,more.en", "does not exist"),

@@ -19,7 +19,7 @@ from nmt_cli.training import trainer as trainer_module
 from nmt_cli.training.distributed import ProcessGroup
 from nmt_cli.training.learner import Learner
 from nmt_cli.training.optimization import Optimization, Precision, choose_precision
-from nmt_cli.training.setup import make_batches, make_learner
+from nmt_cli.training.setup import make_batches, make_learner, start
 from nmt_cli.training.validation import Validator
 
 from .conftest import ON_CPU, resume_run, settings, train
@@ -244,13 +244,23 @@ def test_small_models_and_the_lstmn_are_trained_without_onednn(
     monkeypatch.setattr(device, "onednn_is_faster", lambda processor: True)
     monkeypatch.setattr(device, "_products_are_exact", lambda: True)
     for assignments, fast in (
-        (["model.hidden_size=32"], False),
-        (["model.preset=cheng2016", "model.hidden_size=256"], False),
         (["model.hidden_size=256"], True),
+        (["model.hidden_size=32"], False),
+        (["model.hidden_size=256"], True),
+        (["model.preset=cheng2016", "model.hidden_size=256"], False),
     ):
-        torch.set_float32_matmul_precision("highest")
         learner_of(data, *assignments)
         assert (torch.get_float32_matmul_precision() == "medium") is fast
+
+
+def test_training_restores_the_setting_of_the_program(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device, "onednn_is_faster", lambda processor: True)
+    monkeypatch.setattr(device, "_products_are_exact", lambda: True)
+    with start(data, tmp_path / "run", settings("model.hidden_size=256"), machine=ON_CPU):
+        assert torch.get_float32_matmul_precision() == "medium"
+    assert torch.get_float32_matmul_precision() == "highest"
 
 
 def test_an_unsupported_precision_suggests_supported_ones() -> None:
