@@ -46,8 +46,8 @@ def preprocess(
       [cyan]-[/] or [cyan]-#2,1[/]                 TSV on standard input
     Without --source-lang, it is one file, column or field: [cyan]a.en[/], [cyan]x.tsv#2[/] or
     [cyan]x.jsonl#text[/]. Options follow: with [cyan]@weight=2[/], each pair is used twice per
-    epoch; with [cyan]@tag=TAG[/], each source starts with TAG, a word in angle
-    brackets; for the Hub also @revision=NAME, @data_files=PATH and @streaming=true.
+    epoch; with [cyan]@tag=TAG[/], each source starts with TAG, a word in angle brackets;
+    for the Hub also @revision=NAME, @data_files=PATH and @streaming=true.
     With --images, SPEC names captions: [cyan]x.jsonl[/] with `image` and `captions`,
     COCO's [cyan]x.json[/], Flickr's [cyan]x.token.txt[/], [cyan]x.csv[/], or a dataset with images;
     [cyan]FILE#LIST[/] reads only the images whose names are in the file LIST.
