@@ -17,28 +17,17 @@ from nmt_cli.data.images import Boxes, ImageWriter
 from nmt_cli.errors import CorpusError, UsageError
 from nmt_cli.files.byte_stream import Progress
 from nmt_cli.files.languages import images_name
-from nmt_cli.preprocessing.card import DataCard
 from nmt_cli.preprocessing.media import MediaRun, StoredItem
 from nmt_cli.preprocessing.request import PreprocessRequest, Reporter, with_backbone_default
 from nmt_cli.preprocessing.splits import DropLog
-from nmt_cli.vocabulary import Vocabularies
 
 if TYPE_CHECKING:
     from nmt_cli.data.backbone import Backbone
 
 
-def preprocess_images(
-    request: PreprocessRequest,
-    report: Reporter,
-    directory: Path,
-    drop_log: DropLog,
-    vocabularies: Vocabularies | None,
-) -> DataCard:
-    """Write the data directory and return its card; without `vocabularies`, one is trained on the captions."""
-    return _ImageRun(request, report, directory, drop_log).execute(vocabularies)
+class ImageRun(MediaRun):
+    """Captioned images; without a given vocabulary, one is trained on the captions."""
 
-
-class _ImageRun(MediaRun):
     noun, text_noun, stage = "image", "caption", "decoding"
     bad = "bad_image"
 
@@ -50,16 +39,20 @@ class _ImageRun(MediaRun):
         self.backbone = self._open_backbone()
 
     def items(self, spec: MediaSpec) -> Iterator[MediaItem]:
+        """See MediaRun."""
         return read_captions(spec)
 
     def read(self, item: MediaItem) -> tuple[NDArray[Any], Boxes] | CorpusError:
+        """See MediaRun."""
         return self.reader(item)
 
     def writer(self, split: str) -> ImageWriter:
+        """See MediaRun."""
         layout = self.reader.layout if self.backbone is None else (self.backbone.shape, np.float32)
         return ImageWriter(self.directory / images_name(split), *layout)
 
     def figures(self, items: int, pairs: int, writer: ImageWriter) -> tuple[str, ...]:
+        """See MediaRun."""
         return f"{items:,}", f"{pairs / max(1, items):.2f}"
 
     def converted(self, block: list[StoredItem], pool: ThreadPoolExecutor) -> list[StoredItem]:

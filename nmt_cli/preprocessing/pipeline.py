@@ -26,7 +26,7 @@ from nmt_cli.files.byte_stream import Progress
 from nmt_cli.files.languages import AUDIO, IMAGE, check_language
 from nmt_cli.files.manifest import Manifest, data_refusal
 from nmt_cli.preprocessing.alignments import AlignmentFile, check_alignments
-from nmt_cli.preprocessing.captions import preprocess_images
+from nmt_cli.preprocessing.captions import ImageRun
 from nmt_cli.preprocessing.card import DataCard, finish_directory
 from nmt_cli.preprocessing.encoding import LinkStatistics, PageEncoder, SplitStatistics, SpoolEncoder
 from nmt_cli.preprocessing.media import parse_specs
@@ -46,7 +46,7 @@ from nmt_cli.preprocessing.tags import (
     few_tagged_pairs,
 )
 from nmt_cli.preprocessing.token_links import MOST_TOKEN_PAIRS
-from nmt_cli.preprocessing.transcripts import preprocess_recordings
+from nmt_cli.preprocessing.transcripts import RecordingRun
 from nmt_cli.runtime.placeholders import SYMBOLS
 from nmt_cli.vocabulary import Vocabularies
 
@@ -107,8 +107,8 @@ def preprocess(request: PreprocessRequest, report: Reporter = lambda report: Non
         WorkerPool(request.workers) as pool,
     ):
         if request.has_media:
-            run = preprocess_images if request.has_images else preprocess_recordings
-            return run(request, report, directory, drop_log, vocabularies)
+            run = ImageRun if request.has_images else RecordingRun
+            return run(request, report, directory, drop_log).execute(vocabularies)
         return _Run(request, report, directory, drop_log, pool).execute(specs, vocabularies)
 
 

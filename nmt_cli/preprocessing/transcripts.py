@@ -15,25 +15,14 @@ from nmt_cli.data.images import Boxes, ImageWriter
 from nmt_cli.data.log_mel import HOP
 from nmt_cli.data.recordings import RecordingWriter
 from nmt_cli.errors import CorpusError
-from nmt_cli.preprocessing.card import DataCard
 from nmt_cli.preprocessing.media import MediaRun
 from nmt_cli.preprocessing.request import PreprocessRequest, Reporter
 from nmt_cli.preprocessing.splits import DropLog
-from nmt_cli.vocabulary import Vocabularies
 
 
-def preprocess_recordings(
-    request: PreprocessRequest,
-    report: Reporter,
-    directory: Path,
-    drop_log: DropLog,
-    vocabularies: Vocabularies | None,
-) -> DataCard:
-    """Write the data directory and return its card; without `vocabularies`, one is trained on the transcripts."""
-    return _RecordingRun(request, report, directory, drop_log).execute(vocabularies)
+class RecordingRun(MediaRun):
+    """Recordings with transcripts; without a given vocabulary, one is trained on the transcripts."""
 
-
-class _RecordingRun(MediaRun):
     noun, text_noun, stage = "recording", "transcript", "reading"
     bad = "bad_audio"
 
@@ -44,19 +33,24 @@ class _RecordingRun(MediaRun):
         self.audio = AudioReader(self.request.audio, self.config.sample_rate, self.config.mel_bands)
 
     def read(self, item: MediaItem) -> tuple[NDArray[Any], Boxes] | CorpusError:
+        """See MediaRun."""
         try:
             return self.audio.read(item.path or self.audio.find(item.name)), ()
         except CorpusError as error:
             return error
 
     def items(self, spec: MediaSpec) -> Iterator[MediaItem]:
+        """See MediaRun."""
         return read_transcripts(spec)
 
     def writer(self, split: str) -> ImageWriter:
+        """See MediaRun."""
         return RecordingWriter(self.directory, split, self.config.mel_bands)
 
     def is_too_long(self, content: NDArray[Any]) -> bool:
+        """See MediaRun."""
         return self.config.too_long and len(content) * HOP > self.config.max_seconds
 
     def figures(self, items: int, pairs: int, writer: ImageWriter) -> tuple[str, ...]:
+        """See MediaRun."""
         return f"{items:,}", f"{writer.count * HOP / 60:,.1f}"
