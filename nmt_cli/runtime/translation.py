@@ -23,6 +23,7 @@ class Derived:
     target_pieces: tuple[str, ...]
     whole_words: tuple[bool, bool]
     log_probability: float | None
+    alignment: Links | None
 
     @cached_property
     def source_groups(self) -> Groups:
@@ -118,15 +119,15 @@ def _join(
         log_probability=log_p,
         token_log_probabilities=tokens,
         attention=attention,
-        alignment=_joined_links(segments),
+        alignment=joined_links(segments),
         parts=sum(segment.parts for segment in segments),
         reached_limit=any(segment.reached_limit for segment in segments),
         whole_words=segments[0].whole_words,
     )
 
 
-def _joined_links(segments: Sequence[Translation]) -> Links | None:
-    """The words of a segment are counted from the end of the previous segments."""
+def joined_links(segments: Sequence[Derived]) -> Links | None:
+    """The word alignment of a line. The words of a segment are counted from the end of the previous segments."""
     links: list[tuple[int, int]] = []
     i = j = 0
     for segment in segments:

@@ -18,7 +18,7 @@ from torch import Tensor
 from nmt_cli.config import SearchConfig
 from nmt_cli.runtime.placeholders import restore
 from nmt_cli.runtime.segments import join_texts
-from nmt_cli.runtime.translation import Derived
+from nmt_cli.runtime.translation import Derived, joined_links
 from nmt_cli.runtime.words import SPACE, Groups, Links, group_pieces, words_of
 from nmt_cli.search import Hypothesis, SearchNode
 from nmt_cli.search.penalties import LengthNormalization
@@ -222,7 +222,7 @@ def _join(segments: Sequence[Translation], separators: Sequence[str], config: Se
         log_probability=log_p,
         token_log_probabilities=tokens,
         attention=_join_attention(segments),
-        alignment=_join_links(segments),
+        alignment=joined_links(segments),
         tree=tree,
         parts=sum(segment.parts for segment in segments),
         reached_limit=any(segment.reached_limit for segment in segments),
@@ -237,18 +237,6 @@ def _join_attention(segments: Sequence[Translation]) -> Tensor | None:
     if len(blocks) != len(segments):
         return None
     return torch.block_diag(*blocks)  # type: ignore[no-untyped-call, no-any-return]
-
-
-def _join_links(segments: Sequence[Translation]) -> Links | None:
-    """The words of a segment are counted from the end of the previous segments."""
-    links: list[tuple[int, int]] = []
-    i = j = 0
-    for segment in segments:
-        if segment.alignment is None:
-            return None
-        links += [(i + source, j + target) for source, target in segment.alignment]
-        i, j = i + len(segment.source_groups), j + len(segment.target_groups)
-    return tuple(links)
 
 
 def displayed_words(pieces: Sequence[str], *, whole_words: bool) -> tuple[tuple[str, ...], Groups]:
