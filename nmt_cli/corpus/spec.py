@@ -172,9 +172,7 @@ def _parse_tag(tag: str | None, text: str, source_lang: str) -> str:
     try:
         check_tag(tag)
     except ValueError as error:
-        raise UsageError(
-            f"{text}: {error}", hint="a tag is letters, digits, - and _ in angle brackets, such as @tag=<BT>"
-        ) from None
+        raise UsageError(f"{text}: {error}", hint="choose a tag such as @tag=<BT>") from None
     return tag
 
 
@@ -184,7 +182,7 @@ def check_tag(tag: str) -> None:
         raise ValueError(f"the tag {tag!r} is empty, reserved or contains whitespace")
     # A symbol is one token wherever it occurs, so it must not be part of ordinary text.
     if not _TAG.fullmatch(tag):
-        raise ValueError(f"the tag {tag!r} is not a word in angle brackets")
+        raise ValueError(f"the tag {tag!r} is not letters, digits, - and _ in angle brackets")
 
 
 def _parse_hub(text: str, body: str, options: dict[str, str], source_lang: str, target_lang: str) -> Spec:

@@ -42,7 +42,7 @@ def choose_device(name: str, local_rank: int = 0) -> torch.device:
 
 
 def use_fast_products(wanted: bool = True) -> None:
-    """Let oneDNN compute float32 matrix products on AMD CPUs with AVX-512, or no longer.
+    """Switch float32 matrix products by oneDNN on, on AMD CPUs with AVX-512, or off.
 
     There MKL, torch's default, uses AVX2 only and is half as fast (docs/benchmarks.md). What torch calls permission to
     use bf16 is what selects oneDNN, which computes in bf16 only on CPUs with AMX. It prepares each size of a product
@@ -60,7 +60,7 @@ def use_fast_products(wanted: bool = True) -> None:
 
 
 def has_fast_products() -> bool:
-    """Whether oneDNN computes float32 matrix products. torch.compile cannot trace this: there it is assumed."""
+    """Whether oneDNN computes float32 matrix products. torch.compile cannot trace the query and assumes so."""
     return torch.compiler.is_compiling() or _precision() == "medium"
 
 

@@ -89,7 +89,7 @@ class BackTranslationPlan(RecipePlan):
         is_stdin = spec.kind == "text" and not spec.paths
         if is_stdin or any(path.exists() and not (path.is_file() or path.is_dir()) for path in spec.paths):
             raise UsageError(
-                f"--monolingual {text}: a pipe cannot be read again when the recipe continues",
+                f"--monolingual {text}: not a file, so it cannot be read again when the recipe continues",
                 hint="write the text to a file first",
             )
         return replace(spec, streaming=spec.kind == "hub" and (spec.streaming or self._choices.smoke))

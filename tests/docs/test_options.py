@@ -63,6 +63,9 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / link).exists(), link
 
 
+SECTION_LINK = r"\]\(([\w./-]*)#([^)]+)\)"
+
+
 def anchors(page: Path) -> set[str]:
     """What GitHub makes of the headings of a page."""
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
@@ -73,8 +76,12 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_links_to_sections_lead_to_headings(page: Path) -> None:
-    for target, anchor in re.findall(r"\]\(([\w./-]*)#([^)]+)\)", page.read_text("utf-8")):
+    for target, anchor in re.findall(SECTION_LINK, page.read_text("utf-8")):
         assert anchor in anchors(page.parent / target if target else page), f"{target}#{anchor}"
+
+
+def test_links_to_sections_are_found() -> None:
+    assert sum(len(re.findall(SECTION_LINK, page.read_text("utf-8"))) for page in PAGES) > 50
 
 
 def test_the_readme_links_to_every_page() -> None:
